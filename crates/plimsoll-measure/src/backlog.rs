@@ -33,6 +33,13 @@ struct BacklogPart {
     sum_ns: u64,
 }
 
+impl BacklogPart {
+    /// Mean backlog in nanoseconds; `None` without operations.
+    fn mean_ns(&self) -> Option<f64> {
+        (self.operations > 0).then(|| self.sum_ns as f64 / self.operations as f64)
+    }
+}
+
 /// Mean backlogs at both ends of a window in which the backlog grew steadily.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BacklogGrowth {
@@ -74,13 +81,19 @@ impl WindowBacklog {
         }
     }
 
+    /// Increase of the mean backlog from the first tenth of the window to the last, in nanoseconds; negative for a
+    /// decrease. `None` if a tenth of the two has no operation.
+    #[must_use]
+    pub fn increase_ns(&self) -> Option<f64> {
+        Some(self.parts[PARTS - 1].mean_ns()? - self.parts[0].mean_ns()?)
+    }
+
     /// The growth of the backlog over the window; `None` unless the backlog rises steadily, by at least half and by at
     /// least five mean service times. A window with a tenth without operations has no growth.
     #[must_use]
     pub fn growth(&self, mean_service_ns: f64) -> Option<BacklogGrowth> {
-        let mean =
-            |p: &BacklogPart| (p.operations > 0).then(|| p.sum_ns as f64 / p.operations as f64);
-        let means: Vec<f64> = self.parts.iter().map(mean).collect::<Option<_>>()?;
+        let means = self.parts.iter().map(BacklogPart::mean_ns);
+        let means: Vec<f64> = means.collect::<Option<_>>()?;
         let pairs = (0..PARTS).flat_map(|later| (0..later).map(move |earlier| (earlier, later)));
         let rising = pairs.filter(|(earlier, later)| means[*later] > means[*earlier]);
         let rising = rising.count();
@@ -127,6 +140,17 @@ mod tests {
             growth_ms(&of([20, 10, 40, 30, 60, 70, 50, 90, 100, 80]), 10.0),
             None
         );
+    }
+
+    #[test]
+    fn the_increase_is_from_the_first_tenth_to_the_last() {
+        let increase = |backlog: &WindowBacklog| backlog.increase_ns().map(|ns| ns / 1e6);
+        assert_eq!(
+            increase(&of([10, 90, 0, 0, 0, 0, 0, 0, 70, 30])),
+            Some(20.0)
+        );
+        assert_eq!(increase(&of([30, 0, 0, 0, 0, 0, 0, 0, 0, 10])), Some(-20.0));
+        assert_eq!(increase(&WindowBacklog::default()), None);
     }
 
     #[test]

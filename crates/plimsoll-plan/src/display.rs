@@ -39,6 +39,7 @@ impl Display for PlanView<'_> {
         let plan = self.plan;
         head(f, plan)?;
         mixes::metric(f, plan)?;
+        promises(f, plan)?;
         parameters(f, plan)?;
         variables(f, plan)?;
         filesets::write(f, plan, &self.layouts)?;
@@ -85,6 +86,16 @@ fn places(plan: &Plan) -> String {
         [] => dir.display().to_string(),
         shown => shown.join(", "),
     }
+}
+
+fn promises(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
+    if plan.promises.is_empty() {
+        return Ok(());
+    }
+    f.write_str("\npromises\n")?;
+    plan.promises
+        .iter()
+        .try_for_each(|promise| writeln!(f, "  {promise}"))
 }
 
 fn parameters(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {

@@ -14,6 +14,7 @@
 //! | `pattern` | generated programs of ranks; `needs`: their space and files |
 //! | `fileset`, `layout` | definitions of filesets; their trees |
 //! | `variable`, `seed`, `hash`, `content` | random variables, random streams, hashes, contents of writes |
+//! | `condition`, `percentile` | conditions on the figures of a run, promises |
 //! | `script`, `steady_rule` | phases of a run; rules that end a warm-up; `supply`: workloads that end early because a fileset is exhausted |
 //! | `display` | the Plan as text |
 //! | `units`, `path_text` | numbers and paths as text |
@@ -31,6 +32,7 @@
 //! A pattern has one worker per rank. Each rank is a process; in virtual time, all ranks are workers of one process,
 //! because processes cannot share a virtual clock.
 
+mod condition;
 mod content;
 mod display;
 pub mod event;
@@ -49,6 +51,7 @@ mod outcome;
 pub mod path_text;
 mod pattern;
 pub mod pattern_names;
+mod percentile;
 mod plan;
 mod program;
 mod script;
@@ -60,6 +63,9 @@ mod supply;
 mod units;
 mod variable;
 
+pub use condition::{
+    Condition, ConditionParts, FIGURE_HELP, Figure, NotACondition, Promise, Quantity, Relation,
+};
 pub use content::{Content, DEDUPED_BLOCKS, is_block};
 pub use display::PlanView;
 pub use fileset::{
@@ -82,6 +88,7 @@ pub use pattern::{
     NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, RootHandling,
     Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,
 };
+pub use percentile::{NotAPercentile, Percentile};
 pub use plan::{
     CACHED_DATA, COMPLETION_DELAY, Note, Parameter, Plan, PlanError, Source, SourceKind,
     WorkDirSpec,

@@ -3,6 +3,7 @@
 use crate::content::Content;
 use crate::script::QuitMode;
 use crate::steady_rule::Warmup;
+use crate::units::optional_seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -10,21 +11,26 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Command-line changes to a workload, which the front end applies when it lowers the workload.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overrides {
     /// Work directory, below which every path of the workload is re-rooted.
+    #[serde(with = "crate::path_text::option")]
+    #[schemars(with = "Option<String>")]
     pub dir: Option<PathBuf>,
     /// New values of the workload's parameters: name (without a dollar sign) and value as text.
     pub sets: Vec<(String, String)>,
     /// Seed of the Plan; by default 1.
     pub seed: Option<u64>,
-    /// Length of every measured window, instead of the workload's.
+    /// Length of every measured window in seconds, instead of the workload's.
+    #[serde(with = "optional_seconds", rename = "time_s")]
+    #[schemars(with = "Option<f64>", rename = "time_s")]
     pub time: Option<Duration>,
     /// Warm-up before every measured window, added to the workload's own.
     pub warmup: Option<Warmup>,
     /// Half width of the main figure's confidence interval, in percent, at which a measured window ends before its time.
     pub precision: Option<f64>,
-    /// Event rate in events per second, instead of the workload's; 0: limiters do not wait.
+    /// Rate instead of the workload's: of a Filebench workload the event rate in events per second, where limiters do not
+    /// wait at 0; of an operation mix the scheduled operations per second of all processes together, above 0.
     pub rate: Option<f64>,
     /// Quit mode instead of the workload's.
     pub quit: Option<QuitMode>,

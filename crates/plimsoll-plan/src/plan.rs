@@ -1,5 +1,6 @@
 //! The Plan, and its checks.
 
+use crate::condition::Promise;
 use crate::fileset::{Fileset, MAX_NAME_LETTERS};
 use crate::ids::{FilesetId, OperationId, VariableId};
 use crate::mix::{BusinessMetric, Mix};
@@ -51,6 +52,9 @@ pub struct Plan {
     pub cpu_accounting: bool,
     /// Business metric with the criteria of a valid load point; null for a workload without a business metric.
     pub metric: Option<BusinessMetric>,
+    /// Promises: conditions that a valid run meets, from the workload and from `--until`; empty without promises.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<Promise>,
     /// Options of the run that do not depend on the kind of workload.
     pub options: RunOptions,
     /// Notes on parts of the workload that have no effect, or another effect than in Filebench.
@@ -314,6 +318,10 @@ impl Plan {
         }
         self.check_filesets()?;
         self.check_groups()?;
+        for promise in &self.promises {
+            self.check_condition(&promise.condition)
+                .map_err(PlanError::Range)?;
+        }
         for phase in &self.script {
             match phase {
                 Phase::System { command } if !self.options.allow_commands => {
@@ -558,6 +566,7 @@ impl Plan {
             script: vec![],
             cpu_accounting: true,
             metric: None,
+            promises: vec![],
             options: RunOptions::default(),
             notes: vec![],
         }

@@ -136,15 +136,22 @@ impl fmt::Display for SteadyRule {
 }
 
 /// Warm-up before a measured window.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Warmup {
-    /// Warm-up of a fixed length.
-    Fixed(Duration),
+    /// Warm-up of a fixed length in seconds.
+    Fixed(
+        #[serde(with = "seconds")]
+        #[schemars(with = "f64")]
+        Duration,
+    ),
     /// Warm-up that ends when a rule finds the rate steady, but at the latest after `at_most`.
     Steady {
         /// Rule that ends the warm-up.
         rule: SteadyRule,
-        /// Maximum length of the warm-up.
+        /// Maximum length of the warm-up in seconds.
+        #[serde(with = "seconds", rename = "at_most_s")]
+        #[schemars(with = "f64", rename = "at_most_s")]
         at_most: Duration,
     },
 }

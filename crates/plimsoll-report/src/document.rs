@@ -12,7 +12,9 @@ use crate::html::name_of;
 use crate::markdown::SCALED;
 use crate::text::list;
 use plimsoll_plan::{Note, Source, counted};
-use plimsoll_results::{Annotations, Qualifier, QualifierKind, Reason, Series, SeriesDir, Verdict};
+use plimsoll_results::{
+    Annotations, PromiseResult, Qualifier, QualifierKind, Reason, Series, SeriesDir, Verdict,
+};
 use std::path::{Path, PathBuf};
 
 /// Report on results of any kind: the one source of the terminal, Markdown and HTML renderings.
@@ -341,6 +343,22 @@ impl Block {
     /// A line for each reason.
     pub fn reasons(reasons: &[Reason]) -> impl Iterator<Item = Self> {
         reasons.iter().map(|r| Line::of(&r.code, &r.text))
+    }
+
+    /// A line for each promise: a tick for a kept promise or a cross for a broken promise, the promise and the figure.
+    pub fn promises(promises: &[PromiseResult]) -> impl Iterator<Item = Self> {
+        promises.iter().map(|result| {
+            let (mark, tone) = match result.kept {
+                true => ('✓', Tone::Good),
+                false => ('✗', Tone::Bad),
+            };
+            Self::Line(Line {
+                label: format!("{mark} {}", result.promise()),
+                text: result.text.clone(),
+                tone,
+                ..Line::default()
+            })
+        })
     }
 
     /// A line for each qualifier that no reason states, to be read with care unless each single run has the qualifier.

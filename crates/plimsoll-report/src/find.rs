@@ -1,12 +1,16 @@
 //! Report on a search for the load line.
 
 use crate::document::{Block, Document, Line, LineKind, Tone};
+use crate::format::rate;
 use crate::html::charts;
+use crate::percentiles::{PercentileKind, shown};
 use crate::series::{append, head, load_of, rate_and_mean, remarks, runs, state};
 use crate::simulation;
 use crate::text::reason_codes;
 use plimsoll_plan::{Count, counted};
-use plimsoll_results::{Agreement, LoadSearch, SearchEnd, SeriesOf, SeriesRun, SeriesState};
+use plimsoll_results::{
+    Agreement, LoadSearch, Percentile, SearchEnd, Series, SeriesOf, SeriesRun, SeriesState,
+};
 
 /// Explanation below the heading of the figures of a search.
 const ABOUT: &str = "A load is sustained if it passed every criterion in more than half of its runs. The load line lies \
@@ -18,7 +22,7 @@ pub fn document(search: SeriesOf<'_, LoadSearch>) -> Document {
     let end = search.figures.load_line.termination;
     let tone = match (search.state, end) {
         (SeriesState::Failed, _) | (_, SearchEnd::NoneSustained) => Tone::Bad,
-        (SeriesState::Complete, SearchEnd::Found) => Tone::Good,
+        (SeriesState::Complete, SearchEnd::Found | SearchEnd::Saturated) => Tone::Good,
         _ => Tone::Doubtful,
     };
     let state = match search.state {
@@ -27,19 +31,21 @@ pub fn document(search: SeriesOf<'_, LoadSearch>) -> Document {
     };
     let measured = search.measured().count() as u64;
     let state = format!("{state}, {}", counted(measured, "run", "runs"));
-    let title = format!("{}, search for the load line", search.name);
+    let title = match search.searched() {
+        None => format!("{}, search for the load line", search.name),
+        Some(parameter) => format!("{}, search over {}", search.name, parameter.name),
+    };
     let mut document = Document::new(title, state, tone);
-    let requested = format!(
-        "the highest load up to {} {} that meets the criteria",
-        Count(search.figures.rules.max_load),
-        search.metric_name()
-    );
-    document.head = head(&search, requested);
+    document.head = head(&search, requested(search));
     if measured > 0 {
         document.explained_section("achieved", "Load line", ABOUT, load_line(search));
     }
     let charts = Block::charts(charts::of_series(&search));
-    let columns = ["run", "load", "purpose", "verdict", "margin"];
+    let load = match search.searched() {
+        None => "load".to_owned(),
+        Some(parameter) => parameter.quantity(),
+    };
+    let columns = ["run", load.as_str(), "purpose", "verdict", "margin"];
     let table = runs(&search, "Runs, in their order", &columns, |number, run| {
         let margin = run.margin.map(|m| format!("{:+.1} %", 100.0 * m));
         let verdict = if run.is_valid() { "pass" } else { "fail" };
@@ -60,17 +66,48 @@ pub fn document(search: SeriesOf<'_, LoadSearch>) -> Document {
     document
 }
 
+/// Phrase on the requested load line.
+fn requested(search: SeriesOf<'_, LoadSearch>) -> String {
+    let rules = &search.figures.rules;
+    let most = rules.max_load.map(|max| match search.searched() {
+        None => format!(" up to {}", search.load_words(max)),
+        Some(parameter) => format!(" up to {}", parameter.value(max)),
+    });
+    let most = most.unwrap_or_default();
+    let promises = &search.first_plan().promises;
+    let promises: Vec<String> = promises.iter().map(ToString::to_string).collect();
+    match search.searched() {
+        None if promises.is_empty() => format!("the highest load{most} that meets the criteria"),
+        None => format!(
+            "the highest load{most} that meets the criteria and keeps {}",
+            promises.join(" and ")
+        ),
+        Some(parameter) if promises.is_empty() => {
+            format!(
+                "the highest {}{most} at which runs are valid",
+                parameter.name
+            )
+        }
+        Some(parameter) => format!(
+            "the highest {}{most} that keeps {}",
+            parameter.name,
+            promises.join(" and ")
+        ),
+    }
+}
+
 /// One line on a completed run; `number` counts from 1.
 #[must_use]
-pub fn line(metric: &str, number: usize, run: &SeriesRun) -> String {
+pub fn line(search: &Series, number: usize, run: &SeriesRun) -> String {
     let verdict = match run.is_valid() {
         true => "pass".to_owned(),
         false => format!("fail{}", reason_codes(&run.reasons)),
     };
     format!(
-        "run {number}, {}: load {} {metric}: {}: {verdict}",
+        "run {number}, {}: {}{}: {}: {verdict}",
         purpose(run),
-        load_of(run),
+        run.load.map_or("", |_| "load "),
+        search.load_words(run.load.or(run.value).unwrap_or_default()),
         rate_and_mean(run),
     )
 }
@@ -83,11 +120,10 @@ pub(crate) fn purpose(run: &SeriesRun) -> String {
 
 /// The load line, the runs that support it, and the reasons against the lowest load that is not sustained.
 fn load_line(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
-    let metric = search.metric_name();
     let supported = |s: Agreement| {
         format!(
-            "{} {metric}, passed {} of {}",
-            Count(s.load),
+            "{}, passed {} of {}",
+            search.load_words(s.load),
             s.passed,
             counted(u64::from(s.runs), "run", "runs")
         )
@@ -98,12 +134,20 @@ fn load_line(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
     ) {
         (Some(s), SearchEnd::MaxLoadSustained) => {
             let supported = supported(s);
-            format!("at least {supported}; --max-load is the highest load tried")
+            let tried = match search.searched() {
+                None => "--max-load is the highest load tried",
+                Some(_) => "no higher value was to be tried",
+            };
+            format!("at least {supported}; {tried}")
+        }
+        (Some(s), SearchEnd::Saturated) => {
+            format!("at least {}; higher values were not tried", supported(s))
         }
         (Some(s), _) => supported(s),
         (None, _) => "none: no load was sustained".into(),
     };
     let mut blocks = vec![Line::result("load line", sustained)];
+    blocks.extend(saturation(search));
     if let Some(upper) = search.figures.load_line.not_sustained {
         blocks.push(Line::result("not sustained", supported(upper)));
     }
@@ -134,10 +178,33 @@ fn load_line(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
     blocks
 }
 
+/// The lines on the value at which throughput stopped growing, with the figures of the promises there; empty if the search
+/// did not end there.
+fn saturation(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
+    let Some(value) = search.figures.load_line.saturated_at else {
+        return vec![];
+    };
+    let at = search.load_words(value);
+    let there = |run: &&SeriesRun| run.load.or(run.value) == Some(value);
+    let Some(run) = search.series.measured().find(there) else {
+        return vec![];
+    };
+    let p99 = shown(run.percentile(Percentile::P99), PercentileKind::Latency);
+    let text = format!(
+        "throughput stopped growing at {at}: {} ops/s; p99 there is {p99}",
+        rate(run.achieved_ops_per_s)
+    );
+    let kept = run.promises.iter();
+    let kept = kept.map(|p| Line::nested(p.condition.to_string(), &p.text));
+    std::iter::once(Line::result("saturation", text))
+        .chain(kept)
+        .collect()
+}
+
 /// The last failed run at the lowest load that is not sustained.
 fn not_sustained<'a>(search: SeriesOf<'a, LoadSearch>) -> Option<&'a SeriesRun> {
     let load = search.figures.load_line.not_sustained?.load;
-    let failed = |r: &&SeriesRun| r.load == Some(load) && !r.is_valid();
+    let failed = |r: &&SeriesRun| r.load.or(r.value) == Some(load) && !r.is_valid();
     search.series.measured().rev().find(failed)
 }
 
@@ -152,22 +219,24 @@ pub fn interval(search: SeriesOf<'_, LoadSearch>) -> Option<String> {
     {
         return None;
     }
-    let (metric, max) = (search.metric_name(), search.figures.rules.max_load);
-    let of = |s: Agreement| Count(s.load).to_string();
+    let of = |s: Agreement| search.load_words(s.load);
     let known = match (line.sustained, line.not_sustained) {
         (Some(lower), Some(upper)) => format!(
-            "it lies from {} up to below {} {metric}; the interval is wider than the resolution, \
-             or its ends are not confirmed",
+            "it lies from {} up to below {}; the interval is wider than the resolution, or its ends are not confirmed",
             of(lower),
             of(upper)
         ),
-        (Some(lower), None) => format!(
-            "it is {} {metric} or more; no load was found that is not sustained, and loads up to {} \
-             remained to be tried",
-            of(lower),
-            Count(max)
-        ),
-        (None, Some(upper)) => format!("it lies below {} {metric}", of(upper)),
+        (Some(lower), None) => {
+            let remaining = match search.figures.rules.max_load {
+                Some(max) => format!(", and loads up to {} remained to be tried", Count(max)),
+                None => String::new(),
+            };
+            format!(
+                "it is {} or more; no load was found that is not sustained{remaining}",
+                of(lower)
+            )
+        }
+        (None, Some(upper)) => format!("it lies below {}", of(upper)),
         (None, None) => "nothing is known of it".into(),
     };
     Some(known)

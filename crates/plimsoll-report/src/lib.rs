@@ -45,6 +45,7 @@ pub mod repeats;
 pub mod run;
 pub mod series;
 pub mod simulation;
+pub mod sweep;
 pub mod terminal;
 pub mod verification;
 

@@ -55,9 +55,9 @@ fn row(name: &str, series: &Series, p: &SeriesRun, more: &[Percentile]) -> Vec<S
     let mut cells = vec![
         name.to_owned(),
         series.name.clone(),
-        series.metric_name().to_owned(),
+        series.load_name(),
         series.scale().to_string(),
-        p.load.unwrap_or_default().to_string(),
+        p.load.or(p.value).unwrap_or_default().to_string(),
         p.verdict.to_string(),
         or_empty(p.offered_ops_per_s),
         p.achieved_ops_per_s.to_string(),

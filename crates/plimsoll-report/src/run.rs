@@ -9,7 +9,7 @@ use crate::{
     client, confidence, events, filebench, hosts, mix, simulation, stages, standstill, verification,
 };
 use plimsoll_measure::{RankStage, RuledPhase};
-use plimsoll_plan::{Bytes, Count, Requirement, counted, scaled};
+use plimsoll_plan::{Bytes, Count, Promise, Requirement, counted, scaled};
 use plimsoll_results::{CompletedFigures, Percentile, Run, Stage};
 
 /// The report on a run, without charts.
@@ -52,7 +52,11 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
 }
 
 fn head(run: &Run) -> Vec<Block> {
-    let mut head: Vec<Block> = Block::reasons(&run.validity.reasons).collect();
+    // A broken promise has a line of its own.
+    let mut reasons = run.validity.reasons.clone();
+    reasons.retain(|reason| reason.code != Promise::BROKEN);
+    let mut head: Vec<Block> = Block::reasons(&reasons).collect();
+    head.extend(Block::promises(&run.promises));
     head.extend(Block::qualifiers(&run.qualifiers, &run.validity.reasons));
     // A qualifier or a reason states a rate that changed, and a reason an unknown rate that was required to be steady.
     let code = Requirement::Steady.reason_code();

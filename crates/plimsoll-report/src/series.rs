@@ -4,7 +4,7 @@ use crate::compare::ProfileSet;
 use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, or_dash, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, bounded, shown};
-use crate::{ab, client, curve, find, profile, repeats};
+use crate::{ab, client, curve, find, profile, repeats, sweep};
 use plimsoll_measure::Stationarity;
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
@@ -29,6 +29,7 @@ pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsErr
         }
         SeriesKind::Curve(figures) => curve::document(series.with(figures)),
         SeriesKind::Search(figures) => find::document(series.with(figures)),
+        SeriesKind::Sweep(figures) => sweep::document(series.with(figures)),
         SeriesKind::Profile(figures) => {
             let results = series.with(figures);
             profile::document(results, &ProfileSet::read(results, dir, shown)?)
@@ -156,13 +157,17 @@ pub(crate) fn runs(
 /// A table of further figures, for which the table of [`runs`] has no room, and of the directory of each run.
 fn details(series: &Series) -> Table {
     let head = "run|load|p50|p95|service mean|slowest process|rate over time|results";
+    let load = |run: &SeriesRun| match (run.load, run.value) {
+        (None, None) => or_dash(series.configuration(run.configuration).label()),
+        (None, Some(value)) => series.load_words(value),
+        (Some(load), _) => Count(load).to_string(),
+    };
     let percentile = |run: &SeriesRun, at| shown(run.percentile(at), PercentileKind::Latency);
     let row = |(number, run): (usize, &SeriesRun)| {
         let process = run.slowest_process_percent;
         vec![
             number.to_string(),
-            run.load
-                .map_or_else(|| "-".into(), |load| Count(load).to_string()),
+            load(run),
             percentile(run, Percentile::P50),
             percentile(run, Percentile::P95),
             time(run.service_mean_ms),
@@ -200,10 +205,16 @@ fn remarks_of<'s>(
     let mut remarks = Vec::new();
     for (number, run) in (1..).zip(series.measured()) {
         let mut remark = |subject: &str, text: &str| {
-            let load = run
-                .load
-                .map_or_else(String::new, |load| format!(", load {}", Count(load)));
-            remarks.push(Line::of(format!("run {number}{load}, {subject}"), text));
+            let name = run.load.map(|load| format!("load {}", Count(load)));
+            let name = name.or_else(|| {
+                let has_values = series.as_sweep().is_some() || series.searched().is_some();
+                series
+                    .configuration(run.configuration)
+                    .label()
+                    .filter(|_| has_values)
+            });
+            let name = name.map_or_else(String::new, |name| format!(", {name}"));
+            remarks.push(Line::of(format!("run {number}{name}, {subject}"), text));
         };
         if !run.is_valid() {
             let reasons = run.reasons.iter();
@@ -252,9 +263,9 @@ pub(crate) fn settled(series: &Series, label: impl Fn(usize, &SeriesRun) -> Stri
     (1..).zip(&series.runs).filter_map(line).collect()
 }
 
-/// Offered load of a run of a curve or a search.
+/// Offered load of a run of a curve or a search, or the value of the searched parameter.
 pub(crate) fn load_of(run: &SeriesRun) -> Count {
-    Count(run.load.unwrap_or_default())
+    Count(run.load.or(run.value).unwrap_or_default())
 }
 
 /// Achieved and offered rate, and mean latency.

@@ -1,19 +1,20 @@
 //! Every text of a report appears in its terminal, Markdown and HTML rendering.
 
-use crate::fixtures::{SECOND, curve, paired, profile, repeats, search};
+use crate::fixtures::{SECOND, curve, paired, plan, profile, repeats, search, sweep};
 use crate::formats::{measured, system};
 use crate::series::{Made, made, of_curve, of_search};
 use plimsoll_measure::{
     Bottleneck, CacheFigures, IntervalCounts, StartFigures, StationFigures, Stationarity,
 };
-use plimsoll_plan::{Verification, VerificationFailure};
+use plimsoll_plan::{Condition, Verification, VerificationFailure};
 use plimsoll_report::ab;
 use plimsoll_report::compare::{self, ProfileSet, RunSet, of_profiles, of_runs};
 use plimsoll_report::document::{Block, Document, LineKind};
+use plimsoll_report::html::chart::ChartOverlay;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::markdown::{self, escaped};
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{curve, find, profile, repeats, run};
+use plimsoll_report::{curve, find, profile, repeats, run, sweep as sweep_report};
 use plimsoll_results::{
     Annotations, HostFigures, MixFigures, Qualifier, QualifierKind, Run, ScheduledFigures,
     SimulationFigures, read_runs,
@@ -296,6 +297,83 @@ fn a_profile_and_a_comparison_are_the_same_in_all_formats() {
     let runs = [Run::assemble(measured())];
     let sets = ["a|b", "<c>"].map(|name| RunSet { name, runs: &runs });
     assert_same(&compare::document(&of_runs(&sets, None)));
+}
+
+#[test]
+fn a_sweep_is_the_same_in_all_formats() {
+    let of = |parameters: &[(&str, &str)]| {
+        let mut made = made(sweep(parameters, |_| plan()), |next| {
+            Some(match next.configuration {
+                0 => (1000, 10, &[]),
+                1 => (2000, 40, &[]),
+                _ => (3000, 80, &["promise_broken"]),
+            })
+        });
+        for configuration in &mut made.series.configurations {
+            let promise = "mean <= 50ms".parse::<Condition>().unwrap();
+            configuration.plan.promises = vec![promise.into()];
+        }
+        made
+    };
+    let made = of(&[("nthreads", "1,8,64")]);
+    let document = sweep_report::document(made.series.as_sweep().unwrap());
+    assert_same(&document);
+    let text = terminal::render(&document, LAYOUT);
+    assert!(text.contains("ops/s, mean 40.0 ms at nthreads=8"), "{text}");
+    assert!(text.contains("ops/s, mean 10.0 ms at nthreads=1"), "{text}");
+    let charts = document.charts(false);
+    let ids: Vec<&str> = charts.iter().map(|c| c.id.as_str()).collect();
+    assert_eq!(ids, ["percentiles", "latency-throughput", "throughput"]);
+    assert_eq!(charts[0].at, [1.0, 8.0, 64.0]);
+    // The limit of the promise is drawn at every value, in milliseconds.
+    let limit = charts[0].columns.last().unwrap();
+    assert_eq!(
+        (limit.name.as_str(), &limit.values[..]),
+        ("limit mean <= 50ms", &[Some(50.0); 3][..])
+    );
+    // The first axis has the throughput of each value.
+    let rates = made.series.runs.iter().map(|run| run.achieved_ops_per_s);
+    assert_eq!(charts[1].at, rates.collect::<Vec<_>>());
+
+    let made = of(&[("size", "1k,2k"), ("mode", "a,b")]);
+    let document = sweep_report::document(made.series.as_sweep().unwrap());
+    assert_same(&document);
+    let matrix = document.sections.iter().find(|s| s.id == "matrix").unwrap();
+    let Block::Table(table) = &matrix.blocks[0] else {
+        panic!("a table");
+    };
+    let cells = |row: usize| -> Vec<&str> {
+        table.rows[row]
+            .cells
+            .iter()
+            .map(|c| c.text.as_str())
+            .collect()
+    };
+    assert_eq!(table.head, ["size, mode", "a", "b"]);
+    assert_eq!(cells(0), ["1k", "100", "200"]);
+    assert_eq!(cells(1), ["2k", "300 !", "300 !"]);
+    assert!(document.charts(false).is_empty(), "words have no axis");
+
+    let made = of(&[("size", "1k,2k"), ("nthreads", "1,4,64")]);
+    let document = sweep_report::document(made.series.as_sweep().unwrap());
+    assert_same(&document);
+    let charts = document.charts(false);
+    assert_eq!(charts[0].id, "throughput-map");
+    let scale = "from 100 in the lightest cell to 300 in the darkest";
+    assert!(charts[0].about.contains(scale), "{}", charts[0].about);
+    let ChartOverlay::Heat(cells) = &charts[0].extra else {
+        panic!("a heat map");
+    };
+    let depths: Vec<f64> = cells.iter().map(|c| (c.depth * 1000.0).round()).collect();
+    // The depth of 200 is 0.12 + 0.88 · ln 2 / ln 3.
+    assert_eq!(depths, [120.0, 675.0, 1000.0, 1000.0, 1000.0, 1000.0]);
+    // Cells meet half-way between the values: on the logarithmic axis at 2 and 16, on the linear axis at 1536 bytes.
+    let ends: Vec<(f64, f64)> = cells
+        .iter()
+        .map(|c| (c.x.1.round(), c.y.1.round()))
+        .collect();
+    assert_eq!(ends[..2], [(2.0, 1536.0), (16.0, 1536.0)]);
+    assert_eq!(charts[0].at, [1.0, 4.0, 64.0]);
 }
 
 #[test]

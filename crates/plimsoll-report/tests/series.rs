@@ -231,7 +231,9 @@ fn search_csv_has_the_purpose_of_each_run() {
 fn search_lines() {
     let made = made(search(), of_search);
     let runs = (1..).zip(&made.series.runs);
-    let lines: Vec<String> = runs.map(|(n, run)| find::line("streams", n, run)).collect();
+    let lines: Vec<String> = runs
+        .map(|(n, run)| find::line(&made.series, n, run))
+        .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }
 

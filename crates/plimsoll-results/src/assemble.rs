@@ -7,6 +7,7 @@ use crate::hosts::HostFigures;
 use crate::latency::{LatencyFigures, SummaryLatency, per_second};
 use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
+use crate::promise::{PromiseResult, UnstoredFigures};
 use crate::publish::timestamp;
 use crate::qualifier::Qualifier;
 use crate::run::{
@@ -105,7 +106,10 @@ impl Run {
     #[must_use]
     pub fn assemble(measured: MeasuredRun) -> Run {
         let m = measured;
+        let promised = m.plan.promises.iter();
+        let promised = promised.filter_map(|promise| promise.condition.figure.percentile());
         let kept = Percentiles::kept(m.percentiles.as_ref());
+        let kept = Percentiles::new(kept.as_slice().iter().copied().chain(promised));
         let windows = m.outcome.windows.iter();
         let mut windows: Vec<Window> = windows.map(|w| window(&m, w, &kept)).collect();
         let (last, stages) = match m.plan.pattern() {
@@ -130,6 +134,7 @@ impl Run {
             None => HostFigures::of_windows(of_hosts.last().map_or(&[], std::slice::from_ref)),
         };
         let validity = validate(&m, &last);
+        let unstored = UnstoredFigures::of(&m.outcome);
         let clock_start = m.clock_start();
         let mut notes = m.plan.notes.clone();
         notes.extend(m.outcome.notes.iter().cloned().map(Note::from));
@@ -143,6 +148,7 @@ impl Run {
             started_at: rfc3339(m.started),
             window_s: last.window_s,
             validity,
+            promises: vec![],
             qualifiers: vec![],
             summary: last.summary,
             stationarity: last.stationarity,
@@ -187,17 +193,31 @@ impl Run {
             environment: m.environment,
             plan: m.plan,
         };
+        run.judge_promises(&unstored);
         run.judge_circumstances();
         run
     }
 
-    /// Adds the reasons of requirements on the run's circumstances, and computes the qualifiers.
-    fn judge_circumstances(&mut self) {
-        let unmet = Qualifier::unmet_requirements(self);
-        if !unmet.is_empty() && self.validity.verdict == Verdict::Valid {
+    /// Judges the run by the promises of its Plan. A run that was not measured to its end breaks no promise.
+    fn judge_promises(&mut self, more: &UnstoredFigures) {
+        self.promises = PromiseResult::all(self, more);
+        if self.validity.verdict.is_measured() {
+            let broken = self.promises.iter().filter_map(PromiseResult::reason);
+            self.invalidate(broken.collect());
+        }
+    }
+
+    /// Adds reasons against the run, which is invalid unless a worse verdict applies.
+    fn invalidate(&mut self, reasons: Vec<Reason>) {
+        if !reasons.is_empty() && self.validity.verdict == Verdict::Valid {
             self.validity.verdict = Verdict::Invalid;
         }
-        self.validity.reasons.extend(unmet);
+        self.validity.reasons.extend(reasons);
+    }
+
+    /// Adds the reasons of requirements on the run's circumstances, and computes the qualifiers.
+    fn judge_circumstances(&mut self) {
+        self.invalidate(Qualifier::unmet_requirements(self));
         self.qualifiers = Qualifier::all(self);
     }
 }

@@ -151,9 +151,7 @@ impl Entry {
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
         let mut entry = match Kind::of(dir)? {
             Kind::Run => of_run(dir)?,
-            Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile | Kind::Ab => {
-                of_series(dir)?
-            }
+            _ => of_series(dir)?,
         };
         entry.name = dir
             .file_name()
@@ -203,7 +201,10 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
     let (load_line, ort_ms) = match &series.kind {
         SeriesKind::Curve(curve) => (curve.load_line, curve.ort_ms),
         SeriesKind::Search(search) => (search.load_line.sustained.map(|s| s.load), None),
-        SeriesKind::Repeats(_) | SeriesKind::Profile(_) | SeriesKind::Ab(_) => (None, None),
+        SeriesKind::Repeats(_)
+        | SeriesKind::Profile(_)
+        | SeriesKind::Ab(_)
+        | SeriesKind::Sweep(_) => (None, None),
     };
     let qualifiers = series.runs.iter().flat_map(|run| &run.qualifiers);
     let has_loads = matches!(kind, Kind::Curve | Kind::Search);
@@ -222,10 +223,7 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
         service_mean_ms: mean(&|run| run.service_mean_ms.filter(|_| run.is_paced())),
         service_p99_ms: mean(&service_p99),
         load_line,
-        metric: series
-            .metric()
-            .filter(|_| has_loads)
-            .map(|m| m.name.clone()),
+        metric: Some(series.load_name()).filter(|name| has_loads && !name.is_empty()),
         ort_ms,
         ..Entry::default()
     })

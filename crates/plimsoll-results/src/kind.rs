@@ -24,6 +24,8 @@ pub enum Kind {
     Profile,
     /// A paired comparison: a series of pairs of runs of two variants.
     Ab,
+    /// A sweep: a series of runs over the values of parameters.
+    Sweep,
 }
 
 impl Kind {
@@ -32,7 +34,7 @@ impl Kind {
     pub fn file(self) -> &'static str {
         match self {
             Self::Run => RUN_FILE,
-            Self::Curve | Self::Search | Self::Repeats | Self::Profile | Self::Ab => SERIES_FILE,
+            _ => SERIES_FILE,
         }
     }
 
@@ -46,6 +48,7 @@ impl Kind {
             Self::Repeats => "a series of repeated runs",
             Self::Profile => "a profile",
             Self::Ab => "a paired comparison",
+            Self::Sweep => "a sweep",
         }
     }
 

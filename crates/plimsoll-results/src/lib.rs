@@ -52,6 +52,7 @@ mod live;
 mod mix;
 mod mounts;
 mod percentile;
+mod promise;
 mod publish;
 mod qualifier;
 mod read_source;
@@ -92,9 +93,10 @@ pub use kind::Kind;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency, per_second};
 pub use live::{LiveDir, LiveEvent, LiveLocation, LiveReader, LiveRun};
 pub use mix::{ComponentFigures, MixFigures, ScheduledFigures};
-pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles};
+pub use percentile::{NotPercentiles, Percentile, PercentileFigure, Percentiles};
 pub use plimsoll_measure::{ClockKind, Outcome, ProcessCounts, ScheduleCounts};
 pub use plimsoll_plan::{Failure, PopulatedFileset, Reason};
+pub use promise::PromiseResult;
 pub use publish::timestamp;
 pub use qualifier::{Qualifier, QualifierKind};
 pub use read_source::ReadSource;
@@ -107,12 +109,13 @@ pub use run::{
 };
 pub use schedule::EventSchedule;
 pub use series::{
-    Agreement, Configuration, CriterionResult, LoadCurve, LoadLine, LoadSearch, Loads, MAX_LOAD,
-    MAX_PAIRS, MAX_POINTS, MAX_REPEATS, MIN_PAIRS_UNTIL, NextRun, Pair, PairedComparison,
-    PrimaryFigure, Profile, Purpose, Repeats, STOP_AFTER_INVALID, SearchEnd, SearchRules,
-    SearchStep, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState, SeriesWriter,
-    SettingDifference, SettleRule, Settling, Side, SkippedConfiguration, Step, Strategy, TrialRun,
-    Unrest, read_runs, run_dirs,
+    Agreement, Configuration, CriterionResult, LoadCurve, LoadLine, LoadSearch, Loads, MAX_CELLS,
+    MAX_LOAD, MAX_PAIRS, MAX_POINTS, MAX_REPEATS, MIN_PAIRS_UNTIL, NextRun, Pair, PairedComparison,
+    PrimaryFigure, Profile, Purpose, Recipe, Repeats, STOP_AFTER_INVALID, SearchEnd, SearchRules,
+    SearchStart, SearchStep, SearchedParameter, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun,
+    SeriesState, SeriesWriter, SettingDifference, SettleRule, Settling, Side, SkippedConfiguration,
+    Step, Strategy, Sweep, TrialRun, Unrest, VariedNumbers, VariedParameter, VariedUnit, read_runs,
+    run_dirs, values_of,
 };
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;

@@ -56,7 +56,7 @@ impl Removal {
         // A damaged directory may contain foreign files, so the removal of a damaged directory is refused.
         match kind {
             Kind::Run => _ = Entry::read(dir)?,
-            Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile | Kind::Ab => {
+            _ => {
                 let series = SeriesDir::at(dir).read()?;
                 let configurations = series.configurations.iter();
                 let below = configurations.filter(|c| !c.directory.is_empty());
@@ -152,11 +152,7 @@ impl Removal {
                 (_, name, false) if staging::id_of(name).is_some() => files.push(path),
                 (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
                 (Kind::Ab, COMMANDS_FILE, false) => files.push(path),
-                (
-                    Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile | Kind::Ab,
-                    _,
-                    true,
-                ) => {
+                (kind, _, true) if kind != Kind::Run => {
                     self.below_series(&path)?;
                 }
                 _ => return Err(ResultsError::Foreign { path }),

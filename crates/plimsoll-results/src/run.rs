@@ -8,6 +8,7 @@ use crate::hosts::HostFigures;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
+use crate::promise::PromiseResult;
 use crate::qualifier::Qualifier;
 use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
@@ -38,6 +39,9 @@ pub struct Run {
     pub window_s: f64,
     /// Verdict on the run (valid, invalid, failed or interrupted), with the reasons why the run is not valid.
     pub validity: Validity,
+    /// Judgement of the run by the promises of its Plan, in order; empty without promises, and if nothing was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<PromiseResult>,
     /// Qualifiers: facts that limit what the figures mean, valid or not, by kind. Empty if nothing was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub qualifiers: Vec<Qualifier>,
@@ -303,7 +307,7 @@ impl Summary {
     /// latencies.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
-        percentile.find(&self.percentiles, self.has_latencies())
+        PercentileFigure::find(&self.percentiles, percentile, self.has_latencies())
     }
 
     /// Whether any latency is known: of a completed operation, or a lower bound from an operation in flight at the end.
@@ -340,7 +344,7 @@ impl OperationFigures {
     /// latencies.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
-        percentile.find(&self.percentiles, self.has_latencies())
+        PercentileFigure::find(&self.percentiles, percentile, self.has_latencies())
     }
 
     /// Whether the latency figures are response times, service times, or both.
@@ -388,6 +392,15 @@ pub struct Target {
     /// simulated system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
+}
+
+impl Target {
+    /// The part of the URL that says where the files are: the URL without options.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        let (place, _) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        place.strip_suffix(':').unwrap_or(place)
+    }
 }
 
 /// A measured window, with the figures of the operations that completed in the window.

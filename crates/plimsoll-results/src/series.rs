@@ -1,5 +1,5 @@
 //! A series of runs in `series.json`: repeated runs, a load curve, a search for a load line, a profile, a paired
-//! comparison.
+//! comparison, a sweep.
 //!
 //! The next run of a series is a function of its runs so far: [`Series::next`] asks the [`Strategy`] of the series'
 //! kind. An interrupted or killed series is therefore resumed by reading its document.
@@ -10,11 +10,14 @@ mod loads;
 mod margin;
 mod next;
 mod profile;
+mod recipe;
 mod repeats;
 mod run;
 mod search;
 mod settle;
 mod stop;
+mod sweep;
+mod values;
 mod writer;
 
 pub use ab::{
@@ -24,13 +27,17 @@ pub use curve::LoadCurve;
 pub use loads::{Loads, MAX_LOAD, MAX_POINTS};
 pub use next::{MAX_REPEATS, NextRun, Step, Strategy};
 pub use profile::{Profile, SkippedConfiguration};
+pub use recipe::Recipe;
 pub use repeats::Repeats;
 pub use run::{CriterionResult, SeriesRun};
 pub use search::{
-    Agreement, LoadLine, LoadSearch, Purpose, SearchEnd, SearchRules, SearchStep, TrialRun,
+    Agreement, LoadLine, LoadSearch, Purpose, SearchEnd, SearchRules, SearchStep,
+    SearchedParameter, TrialRun,
 };
 pub use settle::{SettleRule, Settling, Unrest};
 pub use stop::STOP_AFTER_INVALID;
+pub use sweep::{MAX_CELLS, Sweep, VariedParameter};
+pub use values::{SearchStart, VariedNumbers, VariedUnit, values_of};
 pub use writer::SeriesWriter;
 
 use crate::document::{Directory, Document};
@@ -38,7 +45,7 @@ use crate::{
     ClockKind, Environment, Kind, Percentile, Percentiles, Program, Reason, ResultsError, Run,
     RunDir, SERIES_FILE, Status, Target, Verdict,
 };
-use plimsoll_plan::{BusinessMetric, Note, Plan};
+use plimsoll_plan::{BusinessMetric, Count, Note, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
@@ -63,8 +70,9 @@ pub struct Series {
     pub kind: SeriesKind,
     /// Entries of the finished runs, in the order in which the rule of the series chooses the runs.
     pub runs: Vec<SeriesRun>,
-    /// Configurations of the series: the configurations of a profile, the variants A and B of a paired comparison, and a
-    /// single configuration in other series.
+    /// Configurations of the series: the configurations of a profile, the variants A and B of a paired comparison, one for
+    /// each combination of values of a sweep, one for each measured value of a search over a parameter, and a single
+    /// configuration in other series.
     pub configurations: Vec<Configuration>,
     /// Percentiles that `plimsoll report --percentiles` requested for tables; null if tables show the default
     /// percentiles.
@@ -105,6 +113,8 @@ pub enum SeriesKind {
     Profile(Profile),
     /// A paired comparison of two variants.
     Ab(PairedComparison),
+    /// A sweep: a run of one workload for each value of a parameter, or for each combination of several.
+    Sweep(Sweep),
 }
 
 /// State of a series, which says whether runs are missing and what ended the series.
@@ -135,12 +145,13 @@ impl SeriesState {
     }
 }
 
-/// Plan and target that some runs of a series share; in a profile, one workload on one file system, and in a paired
-/// comparison, one variant.
+/// Plan and target that some runs of a series share; in a profile, one workload on one file system, in a paired
+/// comparison, one variant, and in a sweep or a search over a parameter, one combination of values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Configuration {
     /// Name of the configuration in a profile, with the values that differ between the configurations, such as
-    /// `read,nthreads=4`; `A` or `B` in a paired comparison; empty in other series.
+    /// `read,nthreads=4`; `A` or `B` in a paired comparison; the values of the parameters in a sweep and in a search over
+    /// a parameter, such as `iosize=4k,nthreads=2`; empty in other series.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Name of the configuration's file system in a profile, such as `ext4`; null in other series.
@@ -231,6 +242,15 @@ impl Series {
         }
     }
 
+    /// The series with its rule as a sweep; `None` for other kinds.
+    #[must_use]
+    pub fn as_sweep(&self) -> Option<SeriesOf<'_, Sweep>> {
+        match &self.kind {
+            SeriesKind::Sweep(figures) => Some(self.with(figures)),
+            _ => None,
+        }
+    }
+
     /// The series with its rule and figures as a profile; `None` for other kinds.
     #[must_use]
     pub fn as_profile(&self) -> Option<SeriesOf<'_, Profile>> {
@@ -263,6 +283,7 @@ impl SeriesKind {
             Self::Search(search) => search,
             Self::Profile(profile) => profile,
             Self::Ab(paired) => paired,
+            Self::Sweep(sweep) => sweep,
         }
     }
 
@@ -273,6 +294,7 @@ impl SeriesKind {
             Self::Search(search) => search,
             Self::Profile(profile) => profile,
             Self::Ab(paired) => paired,
+            Self::Sweep(sweep) => sweep,
         }
     }
 
@@ -285,6 +307,7 @@ impl SeriesKind {
             Self::Search(_) => Kind::Search,
             Self::Profile(_) => Kind::Profile,
             Self::Ab(_) => Kind::Ab,
+            Self::Sweep(_) => Kind::Sweep,
         }
     }
 }
@@ -308,9 +331,12 @@ impl Series {
     /// The Plan of a run of the series: the Plan of its configuration at the run's load, with the run's seed.
     ///
     /// # Errors
-    /// A sentence if the files are not laid out for the load.
+    /// A sentence if the files are not laid out for the load, or if the run's configuration has yet to be made.
     pub fn plan(&self, run: &NextRun) -> Result<Plan, String> {
-        let plan = &self.configuration(run.configuration).plan;
+        let configuration = self.configurations.get(run.configuration as usize);
+        let plan = &configuration
+            .ok_or("the configuration has yet to be made")?
+            .plan;
         let mut plan = match run.load {
             None => plan.clone(),
             Some(load) => plan
@@ -319,8 +345,21 @@ impl Series {
         };
         plan.seed = run.seed;
         // The next run of a load curve or a search uses the files of this run.
-        plan.options.keep |= self.kind.strategy().shares_files();
+        plan.options.keep |= self.shares_files();
         Ok(plan)
+    }
+
+    /// Whether the runs of the series use each other's files.
+    #[must_use]
+    pub fn shares_files(&self) -> bool {
+        self.kind.strategy().shares_files(self)
+    }
+
+    /// Whether the files of all configurations are in one work directory of one target.
+    pub(crate) fn has_one_place(&self) -> bool {
+        let place = |c: &Configuration| (c.plan.work_dir.clone(), c.target.place().to_owned());
+        let first = place(self.configuration(0));
+        self.configurations.iter().all(|c| place(c) == first)
     }
 
     /// The configuration of the series with the number `number`, from 0.
@@ -357,6 +396,32 @@ impl Series {
     #[must_use]
     pub fn metric_name(&self) -> &str {
         self.metric().map_or("", |m| &m.name)
+    }
+
+    /// Quantity of the series' loads: the unit of the load, or the searched parameter with its unit, such as `iosize in
+    /// k`; empty without both.
+    #[must_use]
+    pub fn load_name(&self) -> String {
+        match self.searched() {
+            Some(parameter) => parameter.quantity(),
+            None => self.metric_name().to_owned(),
+        }
+    }
+
+    /// A load of the series with its unit, such as `32 streams`, or a value of the searched parameter, such as
+    /// `nthreads=32`.
+    #[must_use]
+    pub fn load_words(&self, load: u64) -> String {
+        match self.searched() {
+            Some(parameter) => parameter.configuration(load),
+            None => format!("{} {}", Count(load), self.metric_name()),
+        }
+    }
+
+    /// Parameter that a search varies; `None` for a search over loads, and for other series.
+    #[must_use]
+    pub fn searched(&self) -> Option<&SearchedParameter> {
+        self.as_search()?.figures.parameter.as_ref()
     }
 
     /// Scale: the fraction of the full data and rates that the runs use; 1 without a business metric.

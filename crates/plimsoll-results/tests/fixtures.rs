@@ -3,16 +3,17 @@
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
     Access, BusinessMetric, Criteria, EntriesPerDir, Fileset, FilesetId, MixFiles, MixFlags, MixOp,
-    MixRow, OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath, SizeTable,
-    Until, Value, WorkerGroup, WorkingSet,
+    MixRow, OpKind, Operation, OperationId, Overrides, Pacing, Phase, Plan, Program, RelPath,
+    SizeTable, Until, Value, WorkerGroup, WorkingSet,
 };
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
-    Outcome, PairedComparison, PrimaryFigure, ProcessCounts, Profile, Reason, Repeats, Run, RunDir,
-    STOP_AFTER_INVALID, ScheduleCounts, SearchRules, Series, SeriesKind, SeriesRun, SeriesState,
-    SeriesWriter, Side, SparseInterval, Step, Target, Verdict,
+    Outcome, PairedComparison, PrimaryFigure, ProcessCounts, Profile, Reason, Recipe, Repeats, Run,
+    RunDir, STOP_AFTER_INVALID, ScheduleCounts, SearchRules, SearchedParameter, Series, SeriesKind,
+    SeriesRun, SeriesState, SeriesWriter, Side, SparseInterval, Step, Sweep, Target,
+    VariedParameter, Verdict,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -283,6 +284,53 @@ pub fn paired(pairs: u32, until: Option<f64>) -> Series {
     };
     let comparison = PairedComparison::new(PrimaryFigure::OpsPerS, SEED, pairs, until, None);
     series(SeriesKind::Ab(comparison), Side::BOTH.map(variant).into())
+}
+
+/// A sweep over parameters, each with its values, whose configurations have the Plans that `plan_of` makes from the values.
+pub fn sweep(parameters: &[(&str, &str)], plan_of: impl Fn(&[(String, String)]) -> Plan) -> Series {
+    let parameter = |(name, values): &(&str, &str)| VariedParameter {
+        name: (*name).into(),
+        values: values.split(',').map(str::to_owned).collect(),
+    };
+    let parameters: Vec<VariedParameter> = parameters.iter().map(parameter).collect();
+    let of = |cell: &Vec<(String, String)>| {
+        let (name, directory) = Sweep::names(cell);
+        Configuration {
+            name,
+            directory,
+            ..configuration(plan_of(cell))
+        }
+    };
+    let configurations: Vec<Configuration> = Sweep::cells(&parameters).iter().map(of).collect();
+    let sweep = Sweep::new(parameters, &configurations);
+    series(SeriesKind::Sweep(sweep), configurations)
+}
+
+/// A search over the parameter `nthreads` in steps of a thousand from 2k, without a highest value, with the configuration
+/// of the first value.
+pub fn search_over_parameter() -> Series {
+    let parameter = SearchedParameter {
+        name: "nthreads".into(),
+        unit: "k".into(),
+        recipe: Box::new(Recipe {
+            source: plan().source,
+            path: PathBuf::new(),
+            current_dir: "/".into(),
+            overrides: Overrides::default(),
+            has_dir: true,
+            target: "null".into(),
+            until: vec![],
+        }),
+    };
+    let first = Configuration {
+        name: parameter.configuration(2),
+        ..configuration(plan())
+    };
+    let rules = SearchRules::new(2, None).unwrap();
+    series(
+        SeriesKind::Search(LoadSearch::over(parameter, rules)),
+        vec![first],
+    )
 }
 
 /// The next run of a series.

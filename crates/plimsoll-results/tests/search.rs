@@ -28,6 +28,7 @@ fn sharp(limit: u64) -> impl FnMut(u64) -> TrialRun {
         load,
         passed: load <= limit,
         margin: None,
+        ops_per_s: 0.0,
         client_limited: false,
     }
 }
@@ -105,6 +106,7 @@ fn a_load_near_its_criterion_is_judged_by_the_majority() {
             load,
             passed: margin >= 0.0,
             margin: Some(margin),
+            ops_per_s: 0.0,
             client_limited: false,
         }
     };
@@ -136,6 +138,7 @@ fn a_spread_seen_in_repeats_makes_more_of_them() {
             load,
             passed: margin >= 0.0,
             margin: Some(margin),
+            ops_per_s: 0.0,
             client_limited: false,
         }
     };
@@ -160,6 +163,7 @@ fn a_run_that_the_machine_held_back_is_made_again() {
             load,
             passed: load <= 12 && !doubtful,
             margin: (!doubtful).then_some(if load <= 12 { 0.2 } else { -0.2 }),
+            ops_per_s: 0.0,
             client_limited: doubtful,
         }
     };
@@ -186,6 +190,7 @@ fn a_confirmation_that_fails_sends_the_search_down() {
             load,
             passed: load < 8 || (load == 8 && runs_of_8 == 1),
             margin: None,
+            ops_per_s: 0.0,
             client_limited: false,
         }
     };
@@ -205,6 +210,7 @@ fn a_confirmation_that_holds_sends_the_search_up() {
             load,
             passed: load <= 12 && !(load == 8 && runs_of_8 == 1),
             margin: None,
+            ops_per_s: 0.0,
             client_limited: false,
         }
     };
@@ -342,7 +348,7 @@ proptest! {
         let system = |load: u64| {
             let wobble = noise * draws.next().unwrap_or_default();
             let margin = (limit as f64 - load as f64) / limit as f64 + wobble;
-            TrialRun { load, passed: margin >= 0.0, margin: Some(margin), client_limited: false }
+            TrialRun { load, passed: margin >= 0.0, margin: Some(margin), ops_per_s: 0.0, client_limited: false }
         };
         let search = SearchRules { max_runs: 200, ..SearchRules::new(10, 1_000_000).unwrap() };
         let (line, trials, _) = found(&search, system);
@@ -373,7 +379,7 @@ proptest! {
         let search = SearchRules { confirm_runs, max_runs, ..SearchRules::new(start, max).unwrap() };
         let (line, trials, asked) = found(&search, |load| {
             let (passed, margin, client_limited) = answers.next().expect("they go round");
-            TrialRun { load, passed, margin, client_limited }
+            TrialRun { load, passed, margin, ops_per_s: 0.0, client_limited }
         });
         supported(&line, &trials)?;
         prop_assert!(trials.len() as u32 <= max_runs);
@@ -386,4 +392,102 @@ proptest! {
         }
         prop_assert_eq!(search.next(&trials), SearchStep::Done(line));
     }
+}
+
+/// Runs a search from value 1 without a highest value that ends where throughput stops growing. `rate` computes the rate
+/// of a run from its value and its number among the runs of the value, from 1; values up to `limit` pass.
+fn saturating(
+    limit: u64,
+    mut rate: impl FnMut(u64, u32) -> f64,
+) -> (LoadLine, Vec<(u64, Purpose)>) {
+    let search = SearchRules {
+        until_saturated: true,
+        ..SearchRules::new(1, None).unwrap()
+    };
+    let mut runs = std::collections::BTreeMap::new();
+    let (line, _, asked) = found(&search, |load| {
+        let number = runs.entry(load).or_insert(0);
+        *number += 1;
+        TrialRun {
+            ops_per_s: rate(load, *number),
+            ..sharp(limit)(load)
+        }
+    });
+    (line, asked)
+}
+
+#[test]
+fn a_search_ends_where_throughput_stops_growing() {
+    use Purpose::{Confirmation, Doubling};
+    let (line, asked) = saturating(u64::MAX, |load, _| 100.0 * load.min(16) as f64);
+    assert_eq!(line.termination, SearchEnd::Saturated);
+    assert_eq!(line.saturated_at, Some(16));
+    assert_eq!(
+        (line.sustained, line.not_sustained),
+        (support(64, 3, 3), None)
+    );
+    let doublings = [1, 2, 4, 8, 16, 32, 64].map(|load| (load, Doubling));
+    assert_eq!(asked[..7], doublings);
+    assert_eq!(
+        asked[7..],
+        [
+            (16, Confirmation),
+            (16, Confirmation),
+            (64, Confirmation),
+            (64, Confirmation)
+        ]
+    );
+}
+
+#[test]
+fn slow_growth_is_no_saturation() {
+    // Each doubling adds 4 %, so that two doublings add more than 5 %.
+    let rate = |load: u64, _| 1.04f64.powf((load as f64).log2());
+    let (line, _) = saturating(1000, rate);
+    assert_eq!(line.termination, SearchEnd::Found);
+    assert_eq!(line.saturated_at, None);
+    // The resolution is 2 % of the value.
+    let load = |end: Option<Agreement>| end.unwrap().load;
+    let (lower, upper) = (load(line.sustained), load(line.not_sustained));
+    assert!(
+        lower <= 1000 && upper > 1000 && upper - lower <= 20,
+        "{line:?}"
+    );
+}
+
+#[test]
+fn a_promise_that_breaks_first_ends_the_search() {
+    let (line, _) = saturating(20, |load, _| load.min(16) as f64);
+    assert_eq!(line.termination, SearchEnd::Found);
+    assert_eq!(
+        (line.sustained, line.not_sustained),
+        (support(20, 3, 3), support(21, 0, 3))
+    );
+}
+
+#[test]
+fn chance_in_single_runs_is_no_saturation() {
+    // The first run of 4 is as fast as a run of 16 by chance.
+    let rate = |load, number| match (load, number) {
+        (4, 1) => 160.0,
+        (load, _) => load as f64 * 10.0,
+    };
+    let (line, asked) = saturating(40, rate);
+    assert!(asked.contains(&(4, Purpose::Confirmation)), "{asked:?}");
+    assert_eq!(line.termination, SearchEnd::Found, "{line:?}");
+    assert_eq!(line.sustained.map(|s| s.load), Some(40));
+}
+
+#[test]
+fn without_a_limit_the_values_are_doubled_to_the_last_number() {
+    let search = SearchRules {
+        max_runs: 80,
+        ..SearchRules::new(1, None).unwrap()
+    };
+    let (line, trials, _) = found(&search, sharp(u64::MAX));
+    assert_eq!(line.termination, SearchEnd::MaxLoadSustained);
+    assert_eq!(
+        trials.iter().map(|t| t.load).max(),
+        Some(plimsoll_results::MAX_LOAD)
+    );
 }

@@ -48,7 +48,7 @@ fn config(series: &Series, next: &NextRun) -> Result<RunConfig, SeriesError> {
         plan: series.plan(next).map_err(SeriesError::Refused)?,
         target: series.configuration(next.configuration).target.clone(),
         interval_s: series.interval_s,
-        holds: series.kind.strategy().shares_files(),
+        holds: series.shares_files(),
     })
 }
 
@@ -210,6 +210,7 @@ impl<'a> SeriesDriver<'a> {
                 Step::End(state, reason) => return Ok(writer.end(state, reason)?),
                 Step::Run(next) => next,
             };
+            self.make_configuration(writer, &next)?;
             let task = ahead.as_ref().and_then(|ahead| ahead.task_of(&next));
             // The task of a run is awaited even if results of the run exist, because the process of the task may still
             // be running.
@@ -257,6 +258,17 @@ impl<'a> SeriesDriver<'a> {
         }
     }
 
+    /// Adds the configuration of a run at a new value of a searched parameter to the series.
+    fn make_configuration(&self, writer: &mut SeriesWriter, next: &NextRun) -> Result<(), Abort> {
+        let series = writer.series();
+        if (next.configuration as usize) < series.configurations.len() {
+            return Ok(());
+        }
+        let configuration = self.host().configuration(series, next);
+        let configuration = configuration.map_err(Abort::Refused)?;
+        Ok(writer.change(|series| series.configurations.push(configuration))?)
+    }
+
     /// Runs the commands of a run's configuration, and waits for the machine to come to rest, if the series does so
     /// before its runs. The other ranks wait for the run meanwhile.
     fn prepare(&self, writer: &SeriesWriter, next: &NextRun) -> Result<Preparation, Abort> {
@@ -292,7 +304,7 @@ impl<'a> SeriesDriver<'a> {
         let label = label(writer.series(), next);
         let failed = run.commands.iter().filter_map(CommandRun::failure);
         let mut notes: Vec<String> = failed.map(|text| format!("{label}: {text}")).collect();
-        if writer.series().kind.strategy().shares_files() {
+        if writer.series().shares_files() {
             self.busy = unremoved;
         } else {
             notes.extend(unremoved.iter().map(|text| format!("{label}: {text}")));
@@ -345,7 +357,7 @@ impl SeriesDriver<'_> {
     /// Ends the use of the files that the runs of the series share: removes the files, or only releases the work
     /// directory, and returns sentences about files that could not be removed or released.
     fn end_files(&self, series: &Series, can_resume: bool) -> Vec<String> {
-        if !series.kind.strategy().shares_files() {
+        if !series.shares_files() {
             return vec![];
         }
         let plan = series.first_plan();
@@ -394,7 +406,7 @@ impl SeriesDriver<'_> {
 
     /// Removes the shared files after a refusal, and adds warnings about failed removals to the refusal.
     fn clean_up_after_refusal(&self, refusal: SeriesError, series: &Series) -> SeriesError {
-        if !series.kind.strategy().shares_files() {
+        if !series.shares_files() {
             return refusal;
         }
         // A claim that could not be ended is not reported, because the refusal may mean that another run uses the
@@ -443,9 +455,10 @@ fn facts(series: &Series, next: &NextRun) -> RunFacts {
 /// Name of a run in the notes of the series: the load, the configuration of a profile, or the results directory.
 fn label(series: &Series, next: &NextRun) -> String {
     let configuration = series.configuration(next.configuration);
-    match (next.load, &configuration.filesystem) {
-        (Some(load), _) => format!("load {load}"),
-        (None, Some(_)) => configuration.label().unwrap_or_default(),
-        (None, None) => next.directory.clone(),
+    let is_named = configuration.filesystem.is_some() || next.value.is_some();
+    match next.load {
+        Some(load) => format!("load {load}"),
+        None if is_named => configuration.label().unwrap_or_default(),
+        None => next.directory.clone(),
     }
 }

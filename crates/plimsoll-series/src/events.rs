@@ -68,7 +68,7 @@ pub fn check_phases(events: &[EventSpec], plan: &Plan, target: &str) -> Result<(
 ///
 /// # Errors
 /// A message if a text is not an event, or the error of [`check`].
-pub(crate) fn read(texts: &[String], target: &str) -> Result<Vec<EventSpec>, String> {
+pub fn read(texts: &[String], target: &str) -> Result<Vec<EventSpec>, String> {
     let mut events = Vec::new();
     for text in texts {
         let event: EventSpec = text.parse().map_err(|e| format!("event '{text}': {e}"))?;

@@ -2,9 +2,10 @@
 
 use crate::commands::RunFacts;
 use crate::config::RunConfig;
+use crate::error::SeriesError;
 use plimsoll_engine::{Event, Outcome, PhaseInfo, Settings, Stop};
 use plimsoll_plan::Plan;
-use plimsoll_results::{HookTime, LiveEvent, Run, Series, SeriesRun};
+use plimsoll_results::{Configuration, HookTime, LiveEvent, NextRun, Run, Series, SeriesRun};
 use std::path::Path;
 use std::sync::MutexGuard;
 
@@ -15,6 +16,18 @@ pub trait Host {
 
     /// Opens the view of a run that begins; called at rank 0.
     fn view<'a>(&'a self, run: RunBegin<'a>) -> Box<dyn RunView + 'a>;
+
+    /// Makes the configuration of the next run, at a new value of the parameter that a search varies; called at rank 0.
+    ///
+    /// # Errors
+    /// If the workload or the target refuses the value. By default, because the program knows no workloads.
+    fn configuration(&self, series: &Series, next: &NextRun) -> Result<Configuration, SeriesError> {
+        let _ = series;
+        Err(SeriesError::refused(format!(
+            "{}: this program makes no Plans",
+            next.directory
+        )))
+    }
 
     /// Called at rank 0 when a series begins or is resumed, before its first missing run.
     fn series_begins(&self, series: &Series) {

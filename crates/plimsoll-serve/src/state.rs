@@ -57,7 +57,7 @@ impl App {
             // A profile has runs below directories of file systems and, for repeated runs, of configurations.
             let depth = match kind {
                 Kind::Profile => 2,
-                Kind::Run | Kind::Curve | Kind::Search | Kind::Repeats | Kind::Ab => 0,
+                _ => 0,
             };
             let mut level = vec![path.clone()];
             for _ in 0..depth {

@@ -83,8 +83,8 @@ pub use posix::uring::IoMethod;
 pub use rare_operation::{FileOperation, NameOperation};
 pub use registry::{
     DEFAULT_TARGET, absolute, check_url, clock, connect, connect_verifying, io_method, is_local,
-    is_remote, keeps_files, procedures, scheme_of, takes_events, uring_unavailable,
-    with_silence_limit,
+    is_remote, keeps_files, option_of, procedures, scheme_of, takes_events, uring_unavailable,
+    with_option, with_silence_limit,
 };
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};

@@ -37,6 +37,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "null:?latency=TIME",
     storage: FileStorage::None,
     takes_events: false,
+    options: &[&OPTIONS],
     row_names: no_rows,
 };
 

@@ -186,13 +186,33 @@ pub fn with_silence_limit(url: &str, limit: Duration) -> String {
     if !is_remote(url) || has("timeo=") || has("added_rtt=") {
         return url.to_owned();
     }
-    let separator = match (url.contains('?'), options.is_empty()) {
-        (false, _) => "?",
-        (true, true) => "",
-        (true, false) => "&",
-    };
-    let retries = if has("retrans=") { "" } else { "&retrans=0" };
-    format!("{url}{separator}timeo={}ms{retries}", limit.as_millis())
+    let limited = with_option(url, "timeo", &format!("{}ms", limit.as_millis()));
+    match has("retrans=") {
+        true => limited,
+        false => with_option(&limited, "retrans", "0"),
+    }
+}
+
+/// Value of an option in the URL of a target; `None` if the URL lacks the option.
+#[must_use]
+pub fn option_of<'u>(url: &'u str, name: &str) -> Option<&'u str> {
+    let (_, options) = url.split_once('?')?;
+    let mut pairs = options.split('&').filter_map(|pair| pair.split_once('='));
+    pairs
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
+}
+
+/// The URL of a target with an option, which replaces the option's value in the URL.
+#[must_use]
+pub fn with_option(url: &str, name: &str, value: &str) -> String {
+    let (place, options) = url.split_once('?').unwrap_or((url, ""));
+    let colon = if place.contains(':') { "" } else { ":" };
+    let own = format!("{name}={value}");
+    let is_other = |pair: &&str| !pair.is_empty() && pair.split('=').next() != Some(name);
+    let others = options.split('&').filter(is_other);
+    let all: Vec<&str> = others.chain([own.as_str()]).collect();
+    format!("{place}{colon}?{}", all.join("&"))
 }
 
 /// The absolute path of a work directory: on a local target, a relative path is below the current directory; on a
@@ -224,7 +244,7 @@ fn unknown(scheme: &str) -> TargetError {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_url, clock, with_silence_limit};
+    use super::*;
     use plimsoll_measure::ClockKind;
     use std::time::Duration;
 
@@ -251,6 +271,38 @@ mod tests {
         ] {
             let error = check_url(bad).unwrap_err().to_string();
             assert!(error.contains(reason), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_option_replaces_the_option_of_the_url() {
+        for (url, expected) in [
+            ("posix", "posix:?lanes=4"),
+            ("null:", "null:?lanes=4"),
+            ("null:?", "null:?lanes=4"),
+            ("null:?lanes=2", "null:?lanes=4"),
+            ("null:?lanes=2&latency=1ms", "null:?latency=1ms&lanes=4"),
+            ("nfs3://h:1/x?lanes_=1", "nfs3://h:1/x?lanes_=1&lanes=4"),
+        ] {
+            let with = with_option(url, "lanes", "4");
+            assert_eq!(with, expected);
+            assert_eq!(option_of(&with, "lanes"), Some("4"));
+        }
+        assert_eq!(option_of("null:?lanes_=2&x", "lanes"), None);
+    }
+
+    #[test]
+    fn every_listed_option_is_known_to_the_parser() {
+        for scheme in SCHEMES {
+            let url = match scheme.storage {
+                FileStorage::Server => format!("{}://h/x", scheme.name),
+                _ => scheme.name.to_owned(),
+            };
+            for option in scheme.options() {
+                let checked = check_url(&with_option(&url, option, "?"));
+                let reason = checked.map_or_else(|e| e.to_string(), |()| String::new());
+                assert!(!reason.contains("unknown option"), "{option}: {reason}");
+            }
         }
     }
 

@@ -11,11 +11,18 @@ pub struct TargetScheme {
     pub storage: FileStorage,
     /// Whether URLs may name events, which happen to the target during a run.
     pub takes_events: bool,
+    /// Names of the options of URLs, in lists; options of simulated systems, such as events, are not among them.
+    pub(crate) options: &'static [&'static [&'static str]],
     /// Names of the rows for the procedures that the target calls on a server.
     pub(crate) row_names: fn() -> Vec<&'static str>,
 }
 
 impl TargetScheme {
+    /// Names of the options of URLs.
+    pub fn options(&self) -> impl Iterator<Item = &'static str> {
+        self.options.iter().flat_map(|list| list.iter().copied())
+    }
+
     /// Whether created files still exist after a run.
     #[must_use]
     pub fn keeps_files(&self) -> bool {

@@ -26,6 +26,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "sim:SYSTEM",
     storage: FileStorage::None,
     takes_events: true,
+    options: &[],
     row_names: no_rows,
 };
 

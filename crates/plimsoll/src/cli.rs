@@ -78,13 +78,13 @@ pub enum Command {
     /// Run a workload and report the results
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Measure a load curve: one workload at increasing loads
+    /// Measure a load curve, or a workload at the values of parameters
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<CurveArgs>),
     /// Make one run of a series; started by `curve --jobs`
     #[command(name = "make-run", hide = true)]
     MakeRun(MakeRunArgs),
-    /// Find the load line: the highest load that passes the criteria
+    /// Find the load line: the highest load, or value, that is sustained
     #[command(after_help = FIND_EXAMPLES)]
     Find(Box<FindArgs>),
     /// Compare two variants of a run in pairs of runs

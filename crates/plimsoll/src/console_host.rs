@@ -3,13 +3,16 @@
 use crate::output_options::OutputOptions;
 use crate::progress_display::{ProgressDisplay, RunTitle};
 use crate::series_text::{self, RunLine};
-use crate::{console, hosts, signals, workload};
+use crate::{console, hosts, signals, vary, workload};
 use plimsoll_diagnostics::foreign;
-use plimsoll_engine::{ClockKind, Settings, Stop};
-use plimsoll_plan::{Plan, show_duration};
-use plimsoll_results::Series;
-use plimsoll_series::{Host, ListedRun, RunBegin, RunConfig, RunView, StateChange};
+use plimsoll_engine::{ClockKind, Settings, Stop, preflight};
+use plimsoll_plan::{Phase, Plan, show_duration};
+use plimsoll_results::{Configuration, NextRun, Series};
+use plimsoll_series::{
+    Host, ListedRun, RunBegin, RunConfig, RunView, SeriesError, StateChange, events,
+};
 use std::sync::MutexGuard;
+use std::time::Duration;
 
 /// Console of runs and series: displays the runs in progress, prints their lines, and records the state from which the
 /// messages of interrupts follow.
@@ -75,6 +78,47 @@ impl Host for ConsoleHost {
             title,
             wants_live,
         ))
+    }
+
+    fn configuration(&self, series: &Series, next: &NextRun) -> Result<Configuration, SeriesError> {
+        let searched = series.searched().zip(next.value);
+        let (parameter, value) = searched.expect("only a search over a parameter makes values");
+        let refused = |text: &str| {
+            let text = text.trim_end().trim_start_matches("error: ");
+            SeriesError::refused(format!("{}: {text}", parameter.configuration(value)))
+        };
+        let events =
+            events::read(&series.events, &parameter.recipe.target).map_err(SeriesError::Refused)?;
+        let first = series.configuration(0);
+        let values = [(parameter.name.clone(), parameter.value(value))];
+        let dir = Some(&first.plan.work_dir);
+        let made = vary::configuration(&parameter.recipe, &values, dir, &events);
+        let mut configuration = made.map_err(|e| refused(&e.message))?;
+        let place = |c: &Configuration| (c.plan.work_dir.clone(), c.target.place().to_owned());
+        if place(&configuration) != place(first) {
+            return Err(refused("the value changes the place of the files"));
+        }
+        // Whoever resumes a series has seen the commands of its first Plan only.
+        let has_commands = |plan: &Plan| {
+            let mut phases = plan.script.iter();
+            phases.any(|phase| matches!(phase, Phase::System { .. }))
+        };
+        if has_commands(&configuration.plan) && !has_commands(&first.plan) {
+            return Err(refused("the value adds shell commands"));
+        }
+        let settings = Settings {
+            target: configuration.target.url.clone(),
+            interval: Duration::from_secs_f64(series.interval_s),
+            holds: false,
+        };
+        let look = preflight(&configuration.plan, &settings);
+        let look = look.map_err(|e| refused(&e.to_string()))?;
+        if !look.refusals.is_empty() {
+            return Err(refused(&look.refusals.join("\n")));
+        }
+        configuration.name = parameter.configuration(value);
+        configuration.target.description = look.target;
+        Ok(configuration)
     }
 
     fn series_begins(&self, series: &Series) {

@@ -2,11 +2,12 @@
 
 use crate::cli::{CommonRunArgs, CriteriaArgs};
 use crate::exit::CommandError;
-use crate::workload;
-use plimsoll_plan::{OnError, Plan};
+use crate::{vary, workload};
+use plimsoll_plan::{Condition, OnError, Plan};
 use std::ffi::OsStr;
 
-/// Plan of a workload at load `max`, the highest load of a curve or search, with the given criteria. The files of every
+/// Plan of a workload at load `max`, the highest load of a curve or search, with the given criteria and the conditions
+/// `until` that no valid run meets. The files of every
 /// smaller load are a part of the files at load `max`.
 ///
 /// # Errors
@@ -15,6 +16,7 @@ pub fn at(
     name: &OsStr,
     how: &CommonRunArgs,
     criteria: &CriteriaArgs,
+    until: &[Condition],
     max: u64,
 ) -> Result<Plan, CommandError> {
     let found = workload::find(name)?;
@@ -24,7 +26,8 @@ pub fn at(
     if one.metric.is_none() {
         return Err(CommandError::usage(format!(
             "`{}` has no business metric to be a load of: load points are for operation mixes \
-             such as `vda` (`plimsoll workloads list` names them); `plimsoll run {0}` runs it once",
+             such as `vda` (`plimsoll workloads list` names them); `plimsoll run {0}` runs it once, and --vary \
+             varies a parameter instead",
             found.name
         )));
     }
@@ -40,6 +43,7 @@ pub fn at(
         c.process_percent = criteria.min_process_rate.map_or(c.process_percent, percent);
         c.total_percent = criteria.min_total_rate.map_or(c.total_percent, percent);
     }
+    vary::add_promises(&mut plan, &vary::promises(until))?;
     workload::adapt_to_target(&mut plan, &how.files);
     Ok(plan)
 }

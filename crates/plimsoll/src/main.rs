@@ -28,6 +28,7 @@ mod output_options;
 mod progress_display;
 mod series_text;
 mod signals;
+mod vary;
 mod workload;
 
 use clap::FromArgMatches;

@@ -8,7 +8,7 @@ use plimsoll_plan::Plan;
 use plimsoll_results::{
     Configuration, Document, Environment, Program, Series, SeriesKind, SeriesState, Target,
 };
-use plimsoll_series::events::check_phases;
+use plimsoll_series::events::{EventSpec, check_phases};
 use plimsoll_series::{environment, refuse_results_among_files};
 use std::path::Path;
 use std::time::SystemTime;
@@ -72,18 +72,30 @@ pub fn series(
 /// # Errors
 /// If the target's system is unknown, the Plan lacks the phase of an event, or the process has no current directory.
 pub fn configuration(
-    mut plan: Plan,
+    plan: Plan,
     how: &CommonRunArgs,
     events: &EventArgs,
 ) -> Result<Configuration, CommandError> {
-    workload::make_absolute(&mut plan, &how.files.target)?;
-    check_phases(&events.event, &plan, &how.files.target).map_err(CommandError::usage)?;
+    configuration_on(plan, &how.files.target, &events.event)
+}
+
+/// A configuration without a name, for runs of a Plan on the target of a URL.
+///
+/// # Errors
+/// As of [`configuration`].
+pub fn configuration_on(
+    mut plan: Plan,
+    url: &str,
+    events: &[EventSpec],
+) -> Result<Configuration, CommandError> {
+    workload::make_absolute(&mut plan, url)?;
+    check_phases(events, &plan, url).map_err(CommandError::usage)?;
     Ok(Configuration {
         name: String::new(),
         filesystem: None,
         directory: String::new(),
         before: vec![],
-        target: target(&io_choice::target_of(&how.files.target, &plan))?,
+        target: target(&io_choice::target_of(url, &plan))?,
         plan,
     })
 }

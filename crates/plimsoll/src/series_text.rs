@@ -9,11 +9,11 @@ use plimsoll_report::html::page;
 use plimsoll_report::series::document;
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{
-    ab, clock_note, curve, duration_text, find, precise_percent, profile, repeats,
+    ab, clock_note, curve, duration_text, find, precise_percent, profile, repeats, sweep,
 };
 use plimsoll_results::{
     COMPARISON_FILE, LoadCurve, LoadSearch, NextRun, PairedComparison, Profile, ResultsError,
-    Series, SeriesKind, SeriesOf, SeriesWriter,
+    Series, SeriesKind, SeriesOf, SeriesWriter, Sweep,
 };
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ pub fn headline(series: &Series, jobs: usize) -> String {
         SeriesKind::Search(figures) => search_headline(SeriesOf { series, figures }),
         SeriesKind::Profile(figures) => profile_headline(SeriesOf { series, figures }),
         SeriesKind::Ab(figures) => paired_headline(SeriesOf { series, figures }),
+        SeriesKind::Sweep(figures) => sweep_headline(SeriesOf { series, figures }, jobs),
     }
 }
 
@@ -46,9 +47,10 @@ pub fn line(series: &Series, number: usize, how: RunLine) -> String {
     let line = match &series.kind {
         SeriesKind::Repeats(figures) => repeats::line(SeriesOf { series, figures }, number),
         SeriesKind::Curve(_) => curve::line(run),
-        SeriesKind::Search(_) => find::line(series.metric_name(), number + 1, run),
+        SeriesKind::Search(_) => find::line(series, number + 1, run),
         SeriesKind::Profile(figures) => profile::line(SeriesOf { series, figures }, number),
         SeriesKind::Ab(figures) => ab::line(SeriesOf { series, figures }, number),
+        SeriesKind::Sweep(figures) => sweep::line(SeriesOf { series, figures }, number),
     };
     match how {
         RunLine::New => line,
@@ -133,20 +135,51 @@ fn search_headline(search: SeriesOf<'_, LoadSearch>) -> String {
     };
     let target = &search.first_target().url;
     let (warmup_s, window_s) = search.times_s();
+    let first = match search.searched() {
+        None => rules.start_load.to_string(),
+        Some(parameter) => parameter.configuration(rules.start_load),
+    };
+    let most = rules.max_load.map(|max| search.load_words(max));
+    let most = most.map_or_else(String::new, |max| format!(" up to {max}"));
     format!(
-        "{}{}: the load line from {} up to {} {}, at most {} runs{made}, each {} of warm-up and {} \
+        "{}{}: the load line from {first}{most}, at most {} runs{made}, each {} of warm-up and {} \
          measured{}; {}, target {target}{}",
         search.name,
         scaled(&search),
-        rules.start_load,
-        rules.max_load,
-        search.metric_name(),
         rules.max_runs,
         duration_text(warmup_s),
         duration_text(window_s),
         clock_note(search.clock),
         files_of(search.first_plan(), target),
         ranks_of(search.ranks),
+    )
+}
+
+fn sweep_headline(sweep: SeriesOf<'_, Sweep>, jobs: usize) -> String {
+    let missing = sweep.kind.strategy().independent(&sweep).len();
+    let runs = counted(missing as u64, "run", "runs");
+    let left = match missing == sweep.configurations.len() {
+        true => "",
+        false => " left",
+    };
+    let parameters = sweep.figures.parameters.iter();
+    let parameters: Vec<String> = parameters
+        .map(|p| format!("{}={}", p.name, p.values.join(",")))
+        .collect();
+    let jobs = match jobs.min(missing) {
+        0 | 1 => String::new(),
+        n => format!(", {n} runs at a time"),
+    };
+    format!(
+        "{}{}: {runs}{left} over {}: about {}{} plus the time to create the files; {}, target {}{}{jobs}",
+        sweep.name,
+        scaled(&sweep),
+        parameters.join(" "),
+        show_duration(missing_length(&sweep)),
+        clock_note(sweep.clock),
+        files_of(sweep.first_plan(), &sweep.first_target().url),
+        sweep.first_target().url,
+        ranks_of(sweep.ranks),
     )
 }
 

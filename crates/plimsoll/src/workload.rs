@@ -62,6 +62,8 @@ pub struct WorkloadSource {
     pub text: String,
     /// Whether the workload is built in or comes from a file.
     pub kind: SourceKind,
+    /// Directory to which relative paths of the workload refer; `None` for the current directory of the process.
+    pub current_dir: Option<PathBuf>,
 }
 
 /// Sources of all built-in workloads, sorted by name.
@@ -72,6 +74,7 @@ pub fn builtins() -> Vec<WorkloadSource> {
         path: PathBuf::new(),
         text: text.into(),
         kind: SourceKind::Builtin,
+        current_dir: None,
     };
     let mut all: Vec<WorkloadSource> = all.map(found).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -96,6 +99,7 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
             path: path.to_owned(),
             text: read(path).map_err(CommandError::usage)?,
             kind: SourceKind::File,
+            current_dir: None,
         });
     }
     let hint = match nearest(&name, builtins.iter().map(|b| b.name.as_str())) {

@@ -3,7 +3,7 @@
 use super::metric::METRIC_HELP;
 use super::{ALL, ChangeVerdict, ComparedResult, Comparison, Metric, Row, Value, distinct};
 use plimsoll_measure::compare::{FALSE_DISCOVERY_RATE, relative_change};
-use plimsoll_plan::Count;
+use plimsoll_plan::{ConditionParts, Count, Relation};
 use plimsoll_results::{Percentile, Verdict};
 use std::fmt;
 use std::str::FromStr;
@@ -32,23 +32,20 @@ impl FromStr for Condition {
                 "{expected} in `{text}`; a condition is like 'p99 > +10%' or 'read1:ops/s < -5%'"
             )
         };
-        // The last sign is the operator: names of operations may contain `<` and `>`, figures and numbers cannot.
-        let at = text
-            .rfind(['<', '>'])
-            .ok_or_else(|| wrong("expected `<` or `>`"))?;
-        let (what, rest) = (text[..at].trim(), &text[at..]);
-        let more = rest.starts_with('>');
-        let (operation, name) = match what.rsplit_once(':') {
-            Some((operation, name)) => (Some(operation.trim().to_owned()), name.trim()),
-            None => (None, what),
+        let parts = ConditionParts::of(text).map_err(wrong)?;
+        let more = match parts.relation {
+            Relation::More => true,
+            Relation::Less => false,
+            Relation::AtMost | Relation::AtLeast => return Err(wrong("expected `<` or `>`")),
         };
+        let name = parts.figure;
         let metric = Metric::of_name(name).ok_or_else(|| {
             wrong(&format!(
                 "`{name}` is not a figure: expected one of {METRIC_HELP}"
             ))
         })?;
-        let number = rest[1..]
-            .trim()
+        let number = parts
+            .limit
             .strip_suffix('%')
             .ok_or_else(|| wrong("expected a change in percent"))?
             .trim();
@@ -60,11 +57,8 @@ impl FromStr for Condition {
         if !more && percent <= -100.0 {
             return Err(wrong("no figure falls by more than 100 %"));
         }
-        if operation.as_deref() == Some("") {
-            return Err(wrong("expected the name of an operation before `:`"));
-        }
         Ok(Self {
-            operation,
+            operation: parts.operation.map(str::to_owned),
             metric,
             more,
             percent,

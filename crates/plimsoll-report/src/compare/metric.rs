@@ -1,7 +1,7 @@
 //! Figures that are compared.
 
 use crate::format::{latency, rate};
-use plimsoll_plan::Count;
+use plimsoll_plan::{Count, Figure};
 use plimsoll_results::Percentile;
 use serde::Serialize;
 use std::fmt;
@@ -34,34 +34,31 @@ pub enum Metric {
     Ort2008Ms,
 }
 
-/// Compared figures other than percentiles, each with its name in conditions, its name in JSON, and its table title.
-const NAMED_METRICS: [(Metric, [&str; 3]); 9] = [
-    (Metric::OpsPerS, ["ops/s", "ops_per_s", "ops/s"]),
-    (Metric::MibPerS, ["MiB/s", "mib_per_s", "MiB/s"]),
-    (Metric::MeanMs, ["mean", "mean_ms", "mean latency"]),
+/// Compared figures other than percentiles, each with its name in JSON and its table title.
+const NAMED_METRICS: [(Metric, [&str; 2]); 9] = [
+    (Metric::OpsPerS, ["ops_per_s", "ops/s"]),
+    (Metric::MibPerS, ["mib_per_s", "MiB/s"]),
+    (Metric::MeanMs, ["mean_ms", "mean latency"]),
     (
         Metric::ServiceMeanMs,
-        ["service mean", "service_mean_ms", "mean service time"],
+        ["service_mean_ms", "mean service time"],
     ),
-    (Metric::CpuUsPerOp, ["cpu", "cpu_us_per_op", "CPU µs/op"]),
-    (Metric::Errors, ["errors", "errors", "errors"]),
-    (
-        Metric::Peak,
-        [
-            "highest-valid-load",
-            "highest_valid_load",
-            "highest valid load",
-        ],
-    ),
-    (Metric::OrtMs, ["ort", "ort_ms", "overall response time"]),
+    (Metric::CpuUsPerOp, ["cpu_us_per_op", "CPU µs/op"]),
+    (Metric::Errors, ["errors", "errors"]),
+    (Metric::Peak, ["highest_valid_load", "highest valid load"]),
+    (Metric::OrtMs, ["ort_ms", "overall response time"]),
     (
         Metric::Ort2008Ms,
-        [
-            "ort2008",
-            "ort_2008_ms",
-            "overall response time (2008 rule)",
-        ],
+        ["ort_2008_ms", "overall response time (2008 rule)"],
     ),
+];
+
+/// Figures of curves, each with its name in conditions; the other figures have the names of
+/// [`Figure`](plimsoll_plan::Figure).
+const CURVE_METRICS: [(Metric, &str); 3] = [
+    (Metric::Peak, "highest-valid-load"),
+    (Metric::OrtMs, "ort"),
+    (Metric::Ort2008Ms, "ort2008"),
 ];
 
 /// List of the figures in conditions, for error messages.
@@ -72,36 +69,47 @@ impl Metric {
     /// Name of the figure in conditions.
     #[must_use]
     pub fn name(self) -> String {
-        match self {
-            Self::PercentileMs(p) => p.to_string(),
-            Self::ServicePercentileMs(p) => format!("service {p}"),
-            _ => self.named()[0].to_owned(),
-        }
+        let figure = match self {
+            Self::OpsPerS => Figure::OpsPerS,
+            Self::MibPerS => Figure::MibPerS,
+            Self::MeanMs => Figure::Mean,
+            Self::PercentileMs(p) => Figure::Percentile(p),
+            Self::ServiceMeanMs => Figure::ServiceMean,
+            Self::ServicePercentileMs(p) => Figure::ServicePercentile(p),
+            Self::CpuUsPerOp => Figure::Cpu,
+            Self::Errors => Figure::Errors,
+            Self::Peak | Self::OrtMs | Self::Ort2008Ms => {
+                let named = CURVE_METRICS.iter().find(|(metric, _)| *metric == self);
+                return named
+                    .expect("every figure of curves has a name")
+                    .1
+                    .to_owned();
+            }
+        };
+        figure.to_string()
     }
 
     /// The figure with a name in conditions.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
-        let percentile = |text: &str| -> Option<Percentile> {
-            let number = text.strip_prefix('p')?;
-            number
-                .parse()
-                .ok()
-                .filter(|_| !number.starts_with(['p', 'P']))
-        };
-        let named = NAMED_METRICS.iter().find(|(_, names)| names[0] == name);
-        if let Some((metric, _)) = named {
+        if let Some((metric, _)) = CURVE_METRICS.iter().find(|(_, known)| *known == name) {
             return Some(*metric);
         }
-        match name.strip_prefix("service ") {
-            Some(rest) => percentile(rest.trim()).map(Self::ServicePercentileMs),
-            None => percentile(name).map(Self::PercentileMs),
+        match Figure::of_name(name)? {
+            Figure::OpsPerS => Some(Self::OpsPerS),
+            Figure::MibPerS => Some(Self::MibPerS),
+            Figure::Mean => Some(Self::MeanMs),
+            Figure::Percentile(p) => Some(Self::PercentileMs(p)),
+            Figure::ServiceMean => Some(Self::ServiceMeanMs),
+            Figure::ServicePercentile(p) => Some(Self::ServicePercentileMs(p)),
+            Figure::Cpu => Some(Self::CpuUsPerOp),
+            Figure::Errors => Some(Self::Errors),
+            Figure::ErrorShare | Figure::Stalled | Figure::Client | Figure::QueueGrowth => None,
         }
     }
 
-    /// Name in conditions, name in JSON and table title of a figure; a percentile has no entry in [`NAMED_METRICS`] and
-    /// is not permitted.
-    fn named(self) -> [&'static str; 3] {
+    /// Name in JSON and table title of a figure; a percentile has no entry in [`NAMED_METRICS`] and is not permitted.
+    fn named(self) -> [&'static str; 2] {
         let found = NAMED_METRICS.iter().find(|(metric, _)| *metric == self);
         found.expect("every figure but percentiles has a name").1
     }
@@ -116,7 +124,7 @@ impl Metric {
         match self {
             Self::PercentileMs(p) => of(p, "latency"),
             Self::ServicePercentileMs(p) => of(p, "service time"),
-            _ => self.named()[2].to_owned(),
+            _ => self.named()[1].to_owned(),
         }
     }
 
@@ -178,7 +186,7 @@ impl From<Metric> for String {
         match metric {
             Metric::PercentileMs(p) => json_name(p),
             Metric::ServicePercentileMs(p) => format!("service_{}", json_name(p)),
-            _ => metric.named()[1].to_owned(),
+            _ => metric.named()[0].to_owned(),
         }
     }
 }

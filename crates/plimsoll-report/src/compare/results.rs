@@ -23,8 +23,8 @@ impl Results {
     /// comparison.
     ///
     /// # Errors
-    /// A sentence if the directory holds no results, damaged results, or a search or a paired comparison, which is not
-    /// one result.
+    /// A sentence if the directory holds no results, damaged results, or a search, a paired comparison or a sweep, which
+    /// is not one result.
     pub fn read(
         path: &Path,
         name: &str,
@@ -49,6 +49,11 @@ impl Results {
                     return Err(format!(
                         "{name} is a paired comparison, which compares its two variants itself; \
                          `plimsoll report` prints the answer"
+                    ));
+                }
+                SeriesKind::Sweep(_) => {
+                    return Err(format!(
+                        "{name} is a sweep over parameters; compare the runs in it"
                     ));
                 }
                 SeriesKind::Repeats(repeats) => {

@@ -16,9 +16,9 @@ pub struct RunSource {
     pub kind: String,
     /// Directory of the run relative to the containing results; `.` for a single run.
     pub run_path: String,
-    /// Load of a curve or a search.
+    /// Load of a curve or a search, or value of the parameter of a search over a parameter.
     pub load: Option<u64>,
-    /// Unit of the load, such as `streams`.
+    /// Unit of the load, such as `streams`, or the parameter with its unit.
     pub load_metric: Option<String>,
     /// File system of a profile.
     pub profile_filesystem: Option<String>,
@@ -52,8 +52,8 @@ pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
         Some(RunSource {
             path: results.path().to_owned(),
             run_path: below.to_string_lossy().into_owned(),
-            load: run.load,
-            load_metric: run.load.map(|_| series.metric_name().to_owned()),
+            load: run.load.or(run.value),
+            load_metric: run.load.or(run.value).map(|_| series.load_name()),
             profile_case: filesystem.as_ref().map(|_| configuration.name.clone()),
             profile_filesystem: filesystem,
             ..single.clone()

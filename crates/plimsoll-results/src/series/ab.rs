@@ -9,7 +9,7 @@ use crate::series::{
 };
 use crate::{Percentile, SeriesState, Verdict};
 use plimsoll_measure::compare::PairedRatio;
-use plimsoll_plan::{Stream, counted};
+use plimsoll_plan::{Figure, Stream, counted};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,15 +95,14 @@ impl PrimaryFigure {
     /// other names, and for a percentile that runs do not store.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
-        match name {
-            "ops/s" => Some(Self::OpsPerS),
-            "MiB/s" => Some(Self::BytesPerS),
-            "mean" => Some(Self::MeanMs),
-            _ => {
-                let mut stored = Percentile::DEFAULT_STORED.into_iter();
-                let found = stored.find(|p| p.to_string() == name);
-                found.map(Self::Percentile)
-            }
+        match Figure::of_name(name)? {
+            Figure::OpsPerS => Some(Self::OpsPerS),
+            Figure::MibPerS => Some(Self::BytesPerS),
+            Figure::Mean => Some(Self::MeanMs),
+            Figure::Percentile(p) => Percentile::DEFAULT_STORED
+                .contains(&p)
+                .then_some(Self::Percentile(p)),
+            _ => None,
         }
     }
 
@@ -145,12 +144,13 @@ impl PrimaryFigure {
 
 impl fmt::Display for PrimaryFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OpsPerS => f.pad("ops/s"),
-            Self::BytesPerS => f.pad("MiB/s"),
-            Self::MeanMs => f.pad("mean"),
-            Self::Percentile(percentile) => f.pad(&percentile.to_string()),
-        }
+        let figure = match *self {
+            Self::OpsPerS => Figure::OpsPerS,
+            Self::BytesPerS => Figure::MibPerS,
+            Self::MeanMs => Figure::Mean,
+            Self::Percentile(percentile) => Figure::Percentile(percentile),
+        };
+        figure.fmt(f)
     }
 }
 
@@ -282,6 +282,7 @@ impl PairedComparison {
             [*first, first.other()].map(|side| NextRun {
                 configuration: side.configuration(),
                 load: None,
+                value: None,
                 purpose: None,
                 seed: self.seed.wrapping_add(index as u64),
                 directory: format!("pair-{:02}-{side}", index + 1),

@@ -90,6 +90,7 @@ impl Strategy for LoadCurve {
         let run = |(number, load): (usize, &u64)| NextRun {
             configuration: 0,
             load: Some(*load),
+            value: None,
             purpose: None,
             seed: series.first_plan().seed,
             directory: format!("point-{number:02}-load-{load}"),
@@ -116,7 +117,7 @@ impl Strategy for LoadCurve {
         runs.iter().any(SeriesRun::is_valid)
     }
 
-    fn shares_files(&self) -> bool {
+    fn shares_files(&self, _: &Series) -> bool {
         true
     }
 

@@ -67,22 +67,13 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Parses one item of the list (a load or a range), and appends the loads of the item to `loads`.
     fn item(&self, place: Range<usize>, loads: &mut Vec<u64>) -> Result<(), BoxedProblem> {
-        let item = &self.text[place.clone()];
-        let Some(dots) = item.find("..") else {
+        let Some(RangePlaces { first, last, step }) = RangePlaces::of(self.text, &place) else {
             let load = self.number(place.clone(), "a load")?;
             return self.append(&place, load..=load, 1, loads);
         };
-        let first = self.number(place.start..place.start + dots, "the first load of a range")?;
-        let mut rest = place.start + dots + 2..place.end;
-        let step = match self.text[rest.clone()].find('/') {
-            None => 1,
-            Some(slash) => {
-                let step = rest.start + slash + 1..rest.end;
-                rest.end = rest.start + slash;
-                self.number(step, "a step")?
-            }
-        };
-        let last = self.number(rest, "the last load of a range")?;
+        let first = self.number(first, "the first load of a range")?;
+        let step = step.map_or(Ok(1), |step| self.number(step, "a step"))?;
+        let last = self.number(last, "the last load of a range")?;
         if last < first {
             return Err(wrong(
                 &place,
@@ -178,7 +169,32 @@ impl Reader<'_> {
     }
 }
 
-fn wrong(place: &Range<usize>, message: String, label: impl Into<String>) -> Problem {
+/// Places of the parts of a range `FIRST..LAST/STEP` in a text.
+pub(super) struct RangePlaces {
+    pub(super) first: Range<usize>,
+    pub(super) last: Range<usize>,
+    pub(super) step: Option<Range<usize>>,
+}
+
+impl RangePlaces {
+    /// The parts of the range at `place`; `None` if the text at `place` is not a range.
+    pub(super) fn of(text: &str, place: &Range<usize>) -> Option<Self> {
+        let dots = place.start + text[place.clone()].find("..")?;
+        let rest = dots + 2..place.end;
+        let slash = text[rest.clone()].find('/').map(|at| rest.start + at);
+        Some(Self {
+            first: place.start..dots,
+            last: rest.start..slash.unwrap_or(rest.end),
+            step: slash.map(|slash| slash + 1..rest.end),
+        })
+    }
+}
+
+pub(super) fn wrong(
+    place: &Range<usize>,
+    message: impl Into<String>,
+    label: impl Into<String>,
+) -> Problem {
     Problem::new(span(place), message, label)
 }
 

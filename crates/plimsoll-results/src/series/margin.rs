@@ -1,17 +1,27 @@
-//! Margin of a run: the smallest relative distance from its criteria.
+//! Margin of a run: the smallest relative distance from its criteria and promises.
 
-use crate::Run;
+use crate::{MixFigures, PromiseResult, Run};
+use plimsoll_plan::Criteria;
 
-/// Minimum distance of a run from a criterion of its Plan, as a fraction of the criterion: positive if the run passed,
-/// negative if the run failed; `None` without a comparable figure, and for a run with errors, which is never marginal.
-///
-/// The margin counts one operation per process that was in flight at the window end as completed, like the criteria.
+/// Minimum distance of a run from a criterion or a promise of its Plan, as a fraction of the limit: positive if the run
+/// passed, negative if the run failed; `None` without a comparable figure, and for a run with errors, which is never
+/// marginal.
 pub(super) fn margin(run: &Run) -> Option<f64> {
-    let criteria = &run.plan.metric.as_ref()?.criteria;
-    let mix = run.mix.as_ref()?;
     if run.summary.errors > 0 {
         return None;
     }
+    let metric = run.plan.metric.as_ref();
+    let of_criteria = metric
+        .zip(run.mix.as_ref())
+        .and_then(|(metric, mix)| margin_of_criteria(&metric.criteria, mix, run.summary.mean_ms));
+    let of_promises = run.promises.iter().filter_map(|p: &PromiseResult| p.margin);
+    of_criteria.into_iter().chain(of_promises).reduce(f64::min)
+}
+
+/// Minimum distance of an operation mix from its criteria.
+///
+/// The margin counts one operation per process that was in flight at the window end as completed, like the criteria.
+fn margin_of_criteria(criteria: &Criteria, mix: &MixFigures, mean_ms: f64) -> Option<f64> {
     let total = &mix.total;
     let processes: u64 = mix
         .components
@@ -31,7 +41,7 @@ pub(super) fn margin(run: &Run) -> Option<f64> {
     [
         above(sustained_percent, criteria.total_percent),
         above(slowest_percent, criteria.process_percent),
-        limit_ms.map(|limit| (limit - run.summary.mean_ms) / limit),
+        limit_ms.map(|limit| (limit - mean_ms) / limit),
     ]
     .into_iter()
     .flatten()

@@ -1,16 +1,20 @@
 //! Rule of a series: the choice of the next run.
 
+use crate::Verdict;
 use crate::series::{Configuration, Purpose, Series, SeriesRun, SeriesState, SettleRule};
-use plimsoll_plan::Reason;
+use plimsoll_plan::{Reason, counted};
 use std::collections::HashSet;
 
 /// Request of a series for its next run: configuration, load and seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextRun {
-    /// Number of the run's configuration, from 0.
+    /// Number of the run's configuration, from 0; the number of configurations if the run is the first at a value of a
+    /// searched parameter, whose configuration has yet to be made.
     pub configuration: u32,
     /// Offered load in business metrics; `None` unless the series is a curve or a search.
     pub load: Option<u64>,
+    /// Value of the parameter in a search over a parameter; `None` in other series.
+    pub value: Option<u64>,
     /// Purpose of the run in a search; `None` in other series.
     pub purpose: Option<Purpose>,
     /// Seed of the run, from which all random choices of the run follow.
@@ -59,14 +63,15 @@ pub trait Strategy {
         measured.peek().is_some() && measured.all(SeriesRun::is_valid)
     }
 
-    /// Whether all runs of the series work on one data set, which grows with the load. Only a series with one
-    /// configuration can share files, because the end of a series releases the work directory of the first
-    /// configuration.
-    fn shares_files(&self) -> bool {
+    /// Whether the runs of the series use each other's files: one data set that grows with the load, or the filesets of
+    /// configurations in one work directory, of which the engine creates those that a run changes or lacks. The end of the
+    /// series releases the work directory.
+    fn shares_files(&self, series: &Series) -> bool {
+        let _ = series;
         false
     }
 
-    /// Whether a failed run ends the series: true except for a profile and a paired comparison.
+    /// Whether a failed run ends the series: true except for a profile, a sweep and a paired comparison.
     fn ends_with_a_failed_run(&self) -> bool {
         true
     }
@@ -101,6 +106,7 @@ pub(super) fn missing_runs(
     let run = |((number, configuration), i): ((u32, &Configuration), u32)| NextRun {
         configuration: number,
         load: None,
+        value: None,
         purpose: None,
         seed: configuration.plan.seed.wrapping_add(u64::from(i)),
         directory: directory(configuration, i + 1),
@@ -117,6 +123,33 @@ pub(super) fn missing_of(
     let made: HashSet<(u32, u64)> = made.collect();
     let is_missing = |run: &NextRun| !made.contains(&(run.configuration, run.seed));
     planned.filter(is_missing).collect()
+}
+
+/// End of a series whose runs do not depend on each other and are all made: failed runs can be repeated.
+pub(super) fn end_of_independent(series: &Series) -> Step {
+    let failed = series.runs.iter();
+    let failed = failed.filter(|run| run.verdict == Verdict::Failed).count();
+    match failed {
+        0 => Step::End(SeriesState::Complete, None),
+        n => {
+            let text = format!("{} failed", counted(n as u64, "run", "runs"));
+            Step::End(SeriesState::Failed, Some(Reason::new("failed", text)))
+        }
+    }
+}
+
+/// Name of a directory for a text of the user: bytes other than letters, digits and `.-_=,` become `_`.
+pub(super) fn directory_name(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-_=,".contains(c);
+    let name: String = text
+        .chars()
+        .map(|c| if plain(c) { c } else { '_' })
+        .collect();
+    // A leading dot hides a directory, and `.` and `..` name other directories.
+    match name.strip_prefix('.') {
+        Some(rest) => format!("_{rest}"),
+        None => name,
+    }
 }
 
 /// Checks that the number of runs of a configuration is in range.

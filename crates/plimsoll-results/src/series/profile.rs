@@ -1,9 +1,7 @@
 //! Profile: the configurations of a Filebench profile, as a series.
 
-use crate::Verdict;
-use crate::series::next::{check_repeats, missing_runs};
-use crate::series::{NextRun, Series, SeriesOf, SeriesState, Step, Strategy};
-use plimsoll_plan::{Reason, counted};
+use crate::series::next::{check_repeats, end_of_independent, missing_runs};
+use crate::series::{NextRun, Series, SeriesOf, Step, Strategy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,18 +34,7 @@ impl Strategy for Profile {
         if let Some(run) = self.independent(series).into_iter().next() {
             return Step::Run(run);
         }
-        let failed = series
-            .runs
-            .iter()
-            .filter(|run| run.verdict == Verdict::Failed)
-            .count();
-        match failed {
-            0 => Step::End(SeriesState::Complete, None),
-            n => {
-                let text = format!("{} failed", counted(n as u64, "run", "runs"));
-                Step::End(SeriesState::Failed, Some(Reason::new("failed", text)))
-            }
-        }
+        end_of_independent(series)
     }
 
     fn independent(&self, series: &Series) -> Vec<NextRun> {

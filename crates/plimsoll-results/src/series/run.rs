@@ -4,8 +4,8 @@ use crate::series::margin::margin;
 use crate::series::{NextRun, Purpose, Settling};
 use crate::simulation::ElementTime;
 use crate::{
-    CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Qualifier,
-    QualifierKind, Reason, ResultsError, Run, RunDir, Verdict,
+    CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles,
+    PromiseResult, Qualifier, QualifierKind, Reason, ResultsError, Run, RunDir, Verdict,
 };
 use plimsoll_measure::{Bottleneck, Stationarity};
 use plimsoll_plan::{Criteria, OpKind, Requirement};
@@ -24,12 +24,15 @@ pub struct SeriesRun {
     /// Offered load in business metrics; null unless the series is a curve or a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u64>,
+    /// Value of the parameter in a search over a parameter, in its unit; null in other series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<u64>,
     /// Purpose of the run in a search; null in other series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
-    /// Margin: the smallest relative distance of the run's rates and latency from the criteria, as a fraction of the
-    /// criterion. Above 0 the run passed, below 0 the run failed. Null in a series without loads, without a comparable
-    /// figure, if an operation failed, and if the client limited the run.
+    /// Margin: the smallest relative distance of the run's figures from the criteria and promises, as a fraction of the
+    /// limit. Above 0 the run passed, below 0 the run failed. Null except in a load curve and a search, without a
+    /// comparable figure, if an operation failed, and if the client limited the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
     /// Achieved rate: successful counted operations per second of the measured window.
@@ -46,6 +49,9 @@ pub struct SeriesRun {
     pub qualifiers: Vec<Qualifier>,
     /// Results of the criteria of a valid load point; empty without a business metric, and if nothing was measured.
     pub criteria: Vec<CriterionResult>,
+    /// Judgement of the run by the promises of its Plan, as in `run.json`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<PromiseResult>,
     /// Offered rate: operations per second that the schedule starts; null if the workload is not a paced operation mix.
     pub offered_ops_per_s: Option<f64>,
     /// Completed operations of the slowest process, as a percentage of its scheduled operations; null without pacing.
@@ -154,6 +160,7 @@ impl SeriesRun {
             configuration: next.configuration,
             seed: next.seed,
             load: next.load,
+            value: next.value,
             purpose: next.purpose,
             margin: None,
             achieved_ops_per_s: summary.ops_per_s,
@@ -162,6 +169,7 @@ impl SeriesRun {
             reasons,
             qualifiers: qualifiers.cloned().collect(),
             criteria,
+            promises: run.promises.clone(),
             offered_ops_per_s: total.and_then(|t| t.offered_ops_per_s),
             slowest_process_percent: total.and_then(|t| t.slowest_process_percent),
             p50_ms: known(summary.p50_ms),
@@ -185,7 +193,8 @@ impl SeriesRun {
             commands: run.commands.clone(),
             started_at: run.started_at.clone(),
         };
-        if next.load.is_some() && !entry.is_client_limited() {
+        let is_judged = next.load.is_some() || next.purpose.is_some();
+        if is_judged && !entry.is_client_limited() {
             entry.margin = margin(run).map(|m| {
                 // The margin is an estimate, because processes of one component may have different numbers of scheduled
                 // operations, of which only the mean is known here. The exact verdict decides the sign.
@@ -246,7 +255,7 @@ impl SeriesRun {
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
         let known = self.mean_ms.or(self.p50_ms).is_some();
-        percentile.find(&self.percentiles, known)
+        PercentileFigure::find(&self.percentiles, percentile, known)
     }
 }
 

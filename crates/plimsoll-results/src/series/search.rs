@@ -1,10 +1,10 @@
-//! Search for the load line: the highest load that is sustained.
+//! Search for the load line: the highest load, or the highest value of a parameter, that is sustained.
 //!
-//! The next load is a function of the runs so far ([`SearchRules::next`]). An interrupted search can therefore be
+//! Rules and load line call every searched value a load. The next load is a function of the runs so far ([`SearchRules::next`]). An interrupted search can therefore be
 //! resumed, and a search can be tested against systems that are only a formula.
 
-use crate::series::next::check_metric;
-use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
+use crate::series::next::{check_metric, directory_name};
+use crate::series::{MAX_LOAD, NextRun, Recipe, Series, SeriesRun, SeriesState, Step, Strategy};
 use plimsoll_plan::Requirement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,17 @@ const MAX_COMPARED_MARGIN: f64 = 0.25;
 /// Default resolution of a search: the sustained load divided by this number.
 const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 
-/// Search for the load line of a workload, the highest sustained load: rules, and the load line so far.
+/// Minimum growth of throughput over two doublings of the load, as a fraction, below which the throughput has stopped
+/// growing. Both ends of the doublings have [`SearchRules::confirm_runs`] runs before the mean rates decide.
+const MIN_SATURATION_GROWTH: f64 = 0.05;
+
+/// Search for the load line of a workload, the highest sustained load or value of a parameter: rules, and the load line
+/// so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSearch {
+    /// Parameter whose values the search varies; null if the search varies the load in business metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<SearchedParameter>,
     /// Settings from which the search chooses the next load.
     pub rules: SearchRules,
     /// Load line, as far as the runs so far determine the interval in which the load line lies.
@@ -40,9 +48,53 @@ impl LoadSearch {
     #[must_use]
     pub fn new(rules: SearchRules) -> Self {
         Self {
+            parameter: None,
             rules,
             load_line: rules.load_line(&[]),
         }
+    }
+
+    /// A search over the values of a parameter, before the first run.
+    #[must_use]
+    pub fn over(parameter: SearchedParameter, rules: SearchRules) -> Self {
+        Self {
+            parameter: Some(parameter),
+            ..Self::new(rules)
+        }
+    }
+}
+
+/// Parameter whose values a search varies, each with a Plan of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchedParameter {
+    /// Name of the parameter: of the workload, or of an option of the target's URL.
+    pub name: String,
+    /// Unit that follows each value, such as `k` or `ms`; empty for values without a unit.
+    pub unit: String,
+    /// Workload, settings and target from which the configuration of each value is made.
+    pub recipe: Box<Recipe>,
+}
+
+impl SearchedParameter {
+    /// Text of a value with its unit, such as `16k`.
+    #[must_use]
+    pub fn value(&self, value: u64) -> String {
+        format!("{value}{}", self.unit)
+    }
+
+    /// Parameter with the unit of its values, such as `iosize in k`.
+    #[must_use]
+    pub fn quantity(&self) -> String {
+        match self.unit.as_str() {
+            "" => self.name.clone(),
+            unit => format!("{} in {unit}", self.name),
+        }
+    }
+
+    /// Name of the configuration of a value, such as `iosize=16k`.
+    #[must_use]
+    pub fn configuration(&self, value: u64) -> String {
+        format!("{}={}", self.name, self.value(value))
     }
 }
 
@@ -52,26 +104,55 @@ fn trials(runs: &[SeriesRun]) -> Vec<TrialRun> {
     measured
         .filter_map(|run| {
             Some(TrialRun {
-                load: run.load?,
+                load: run.load.or(run.value)?,
                 passed: run.is_valid(),
                 margin: run.margin,
+                ops_per_s: run.achieved_ops_per_s,
                 client_limited: run.is_client_limited(),
             })
         })
         .collect()
 }
 
+impl LoadSearch {
+    /// The next run of the search, at a load or at a value of the parameter. The configuration of a new value follows the
+    /// configurations of the series.
+    fn run(&self, series: &Series, load: u64, purpose: Purpose) -> NextRun {
+        let number = series.measured().count() + 1;
+        let next = NextRun {
+            configuration: 0,
+            load: None,
+            value: None,
+            purpose: Some(purpose),
+            seed: series.first_plan().seed,
+            directory: format!("run-{number:02}-load-{load}"),
+        };
+        let Some(parameter) = &self.parameter else {
+            return NextRun {
+                load: Some(load),
+                ..next
+            };
+        };
+        let name = parameter.configuration(load);
+        let known = series.configurations.iter().position(|c| c.name == name);
+        NextRun {
+            configuration: known.unwrap_or(series.configurations.len()) as u32,
+            value: Some(load),
+            directory: format!(
+                "run-{number:02}-{}-{}",
+                directory_name(&parameter.name),
+                parameter.value(load)
+            ),
+            ..next
+        }
+    }
+}
+
 impl Strategy for LoadSearch {
     fn next(&self, series: &Series) -> Step {
         match self.rules.next(&trials(&series.runs)) {
             SearchStep::Done(_) => Step::End(SeriesState::Complete, None),
-            SearchStep::Measure(load, purpose) => Step::Run(NextRun {
-                configuration: 0,
-                load: Some(load),
-                purpose: Some(purpose),
-                seed: series.first_plan().seed,
-                directory: format!("run-{:02}-load-{load}", series.measured().count() + 1),
-            }),
+            SearchStep::Measure(load, purpose) => Step::Run(self.run(series, load, purpose)),
         }
     }
 
@@ -81,17 +162,24 @@ impl Strategy for LoadSearch {
 
     fn is_valid(&self, _: &[SeriesRun]) -> bool {
         match self.load_line.termination {
-            SearchEnd::Found | SearchEnd::MaxLoadSustained => true,
+            SearchEnd::Found | SearchEnd::MaxLoadSustained | SearchEnd::Saturated => true,
             SearchEnd::NoneSustained | SearchEnd::MaxRunsReached | SearchEnd::Unfinished => false,
         }
     }
 
-    fn shares_files(&self) -> bool {
-        true
+    fn shares_files(&self, series: &Series) -> bool {
+        self.parameter.is_none() || series.has_one_place()
     }
 
     fn check(&self, series: &Series) -> Result<(), String> {
-        check_metric(series)?;
+        if self.parameter.is_none() {
+            check_metric(series)?;
+        } else if let Some(run) = series.runs.iter().find(|run| run.value.is_none()) {
+            return Err(format!(
+                "the run {} has no value of the parameter",
+                run.directory
+            ));
+        }
         self.rules.check()
     }
 }
@@ -112,14 +200,19 @@ impl SeriesRun {
 /// with a narrow margin, or a run that the client limited, is repeated. At the end both ends of the interval are run
 /// until each end has [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if more than half of its runs
 /// passed; if a repeated run reverses the judgement of a load, the search continues from that load.
+///
+/// In a search over a parameter, the loads are values of the parameter, in its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchRules {
-    /// First load of the search, in business metrics; at least 1.
+    /// First load of the search, in business metrics or in units of the parameter; at least 1.
     pub start_load: u64,
-    /// Highest load that the search tries, in business metrics; at least `start_load`.
-    pub max_load: u64,
-    /// Resolution: the maximum width of the final load interval in business metrics, at least 1; null for 2 % of the
-    /// sustained load, at least 1.
+    /// Highest load that the search tries, at least `start_load`; null without a requested limit.
+    pub max_load: Option<u64>,
+    /// Whether the search ends where throughput stops growing although each load is sustained.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_saturated: bool,
+    /// Resolution: the maximum width of the final load interval, at least 1; null for 2 % of the sustained load, at least
+    /// 1.
     pub resolution: Option<u64>,
     /// Number of runs at each end of the final load interval, at least 1.
     pub confirm_runs: u32,
@@ -133,13 +226,15 @@ pub struct SearchRules {
 /// A measured run of the search, as input of the search rules.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRun {
-    /// Offered load of the run in business metrics.
+    /// Offered load of the run in business metrics, or value of the parameter.
     pub load: u64,
-    /// Whether the run met every criterion of a valid load point.
+    /// Whether the run is valid: the run met every criterion and kept every promise.
     pub passed: bool,
     /// Margin of the run: the smallest relative distance from the criteria ([`SeriesRun::margin`]); null without a
     /// comparable figure.
     pub margin: Option<f64>,
+    /// Achieved rate of the run in operations per second.
+    pub ops_per_s: f64,
     /// Whether the client instead of the system limited the run, so that another run may differ whatever the margin.
     pub client_limited: bool,
 }
@@ -164,7 +259,7 @@ pub enum Purpose {
 /// Next step of a search: a run, or the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchStep {
-    /// The search needs a run at a load, in business metrics, for a purpose.
+    /// The search needs a run at a load for a purpose.
     Measure(u64, Purpose),
     /// The search has ended with a load line.
     Done(LoadLine),
@@ -179,6 +274,9 @@ pub struct LoadLine {
     /// Upper end of the load interval: the lowest load that is not sustained, with its runs; null if every measured
     /// load is sustained.
     pub not_sustained: Option<Agreement>,
+    /// Lowest load from which throughput did not grow; null unless the search ended there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturated_at: Option<u64>,
     /// Reason why the search ended; `unfinished` if runs are missing.
     pub termination: SearchEnd,
 }
@@ -186,9 +284,9 @@ pub struct LoadLine {
 /// A load at an end of the load interval, with the numbers of its runs and of its passed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
-    /// Offered load of the runs in business metrics.
+    /// Offered load of the runs in business metrics, or value of the parameter.
     pub load: u64,
-    /// Number of runs of the load that met every criterion of a valid load point.
+    /// Number of valid runs of the load.
     pub passed: u32,
     /// Number of runs of the load, passed or not.
     pub runs: u32,
@@ -207,6 +305,9 @@ pub enum SearchEnd {
     /// The lowest measured load is not sustained: the load line is below the lowest measured load.
     #[strum(to_string = "no load sustained")]
     NoneSustained,
+    /// Throughput stopped growing although every load was sustained.
+    #[strum(to_string = "throughput stopped growing")]
+    Saturated,
     /// The search made its maximum number of runs before the load line was found.
     #[strum(to_string = "maximum runs reached")]
     MaxRunsReached,
@@ -225,11 +326,17 @@ struct LoadTally {
     nearest: Option<f64>,
     /// Whether the client limited at least one of the runs.
     client_limited: bool,
+    /// Sum of the achieved rates of the runs, in operations per second.
+    ops_per_s: f64,
 }
 
 impl LoadTally {
     fn is_sustained(&self) -> bool {
         2 * self.passed > self.runs
+    }
+
+    fn mean_ops_per_s(&self) -> f64 {
+        self.ops_per_s / f64::from(self.runs)
     }
 
     /// Whether the remaining runs, up to a total of `all` runs of the load, cannot change whether the load is
@@ -241,15 +348,16 @@ impl LoadTally {
 }
 
 impl SearchRules {
-    /// Rules of a search from `start` to `max`, with three runs of each end of the interval, a resolution of 2 % of the
+    /// Rules of a search from `start` to `max`, or without a highest load, with three runs of each end of the interval, a resolution of 2 % of the
     /// load, a minimum margin spread of 2 %, and at most 60 runs.
     ///
     /// # Errors
     /// One sentence if `start` is 0 or above `max`.
-    pub fn new(start: u64, max: u64) -> Result<Self, String> {
+    pub fn new(start: u64, max: impl Into<Option<u64>>) -> Result<Self, String> {
         let rules = Self {
             start_load: start,
-            max_load: max,
+            max_load: max.into(),
+            until_saturated: false,
             resolution: None,
             confirm_runs: 3,
             min_margin_spread: 0.02,
@@ -263,7 +371,7 @@ impl SearchRules {
         if start == 0 {
             return Err("the search begins at load 0: expected at least 1".into());
         }
-        if start > max {
+        if let Some(max) = max.filter(|max| start > *max) {
             return Err(format!(
                 "the search begins at {start}, above the highest load {max}"
             ));
@@ -313,13 +421,18 @@ impl SearchRules {
         }
         match (sustained, not_sustained) {
             (None, None) => {
-                return SearchStep::Measure(self.start_load.min(self.max_load), Purpose::Doubling);
+                let first = self.start_load.min(self.greatest());
+                return SearchStep::Measure(first, Purpose::Doubling);
             }
-            (Some(load), None) if load < self.max_load => {
-                let next = load.saturating_mul(2).min(self.max_load);
-                return SearchStep::Measure(next, Purpose::Doubling);
+            (Some(load), None) => {
+                if let Some(step) = self.saturation(tallies, load) {
+                    return step;
+                }
+                if load < self.greatest() {
+                    let next = load.saturating_mul(2).min(self.greatest());
+                    return SearchStep::Measure(next, Purpose::Doubling);
+                }
             }
-            (Some(_), None) => {}
             (sustained, Some(upper)) => {
                 let lower = sustained.unwrap_or(0);
                 if upper - lower > self.resolution_at(lower) {
@@ -339,7 +452,35 @@ impl SearchRules {
         SearchStep::Done(line(tallies, ended))
     }
 
-    /// Maximum width of the final load interval above a sustained load, in business metrics.
+    /// Highest load that the search may try.
+    fn greatest(&self) -> u64 {
+        self.max_load.unwrap_or(MAX_LOAD)
+    }
+
+    /// The end of a search whose throughput did not grow over the last two doublings up to the load `highest`, or the run
+    /// that confirms the end; `None` if the search continues.
+    fn saturation(&self, tallies: &BTreeMap<u64, LoadTally>, highest: u64) -> Option<SearchStep> {
+        if !self.until_saturated || !highest.is_multiple_of(4) {
+            return None;
+        }
+        let of = |load: u64| tallies.get(&load);
+        let (before, last) = (of(highest / 4)?, of(highest)?);
+        let greatest = last.mean_ops_per_s().max(of(highest / 2)?.mean_ops_per_s());
+        if greatest > before.mean_ops_per_s() * (1.0 + MIN_SATURATION_GROWTH) {
+            return None;
+        }
+        let confirm = self.confirm_runs.max(1);
+        let unsure = [(highest / 4, before), (highest, last)];
+        if let Some((load, _)) = unsure.into_iter().find(|(_, t)| t.runs < confirm) {
+            return Some(SearchStep::Measure(load, Purpose::Confirmation));
+        }
+        Some(SearchStep::Done(LoadLine {
+            saturated_at: Some(highest / 4),
+            ..line(tallies, SearchEnd::Saturated)
+        }))
+    }
+
+    /// Maximum width of the final load interval above a sustained load.
     fn resolution_at(&self, sustained: u64) -> u64 {
         self.resolution
             .unwrap_or(sustained / DEFAULT_RESOLUTION_DIVISOR)
@@ -362,6 +503,7 @@ fn tally(trials: &[TrialRun]) -> BTreeMap<u64, LoadTally> {
         tally.runs += 1;
         tally.passed += u32::from(trial.passed);
         tally.client_limited |= trial.client_limited;
+        tally.ops_per_s += trial.ops_per_s;
         if let Some(margin) = trial.margin.filter(|m| !m.is_nan()) {
             let nearest = tally.nearest.unwrap_or(f64::INFINITY);
             tally.nearest = Some(nearest.min(margin.abs()));
@@ -396,6 +538,7 @@ fn line(tallies: &BTreeMap<u64, LoadTally>, ended: SearchEnd) -> LoadLine {
     LoadLine {
         sustained: sustained.map(support),
         not_sustained: not_sustained.map(support),
+        saturated_at: None,
         termination: ended,
     }
 }
@@ -451,6 +594,7 @@ mod tests {
             (SearchEnd::Found, "found"),
             (SearchEnd::MaxLoadSustained, "maximum load sustained"),
             (SearchEnd::NoneSustained, "no load sustained"),
+            (SearchEnd::Saturated, "throughput stopped growing"),
             (SearchEnd::MaxRunsReached, "maximum runs reached"),
             (SearchEnd::Unfinished, "unfinished"),
         ];

@@ -1,6 +1,8 @@
 //! The permitted content of `series.json`.
 
-use crate::fixtures::{create, curve, list, paired, profile, repeats, search};
+use crate::fixtures::{
+    create, curve, list, paired, plan, profile, repeats, search, search_over_parameter, sweep,
+};
 use plimsoll_results::{
     Document, Kind, ResultsError, RunDir, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesWriter,
     Verdict, run_dirs,
@@ -16,6 +18,8 @@ fn every_kind_is_read_back() {
         (search(), Kind::Search),
         (profile(1, &[("a", "ext4")]), Kind::Profile),
         (paired(2, None), Kind::Ab),
+        (sweep(&[("n", "1,2")], |_| plan()), Kind::Sweep),
+        (search_over_parameter(), Kind::Search),
     ];
     for (mut series, kind) in kinds {
         list(&mut series, Verdict::Valid);
@@ -89,7 +93,7 @@ fn a_document_with_a_fault_is_refused_by_name() {
         let SeriesKind::Search(search) = &mut s.kind else {
             unreachable!("a search");
         };
-        (search.rules.start_load, search.rules.max_load) = (5, 4);
+        (search.rules.start_load, search.rules.max_load) = (5, Some(4));
     });
     assert_eq!(
         backwards,

@@ -10,6 +10,7 @@ fn entry(run: &Run) -> SeriesRun {
     let next = NextRun {
         configuration: 0,
         load: run.plan.metric.as_ref().map(|metric| metric.load),
+        value: None,
         purpose: None,
         seed: 7,
         directory: String::new(),
@@ -156,6 +157,7 @@ fn a_margin_has_the_sign_of_the_verdict_and_a_load() {
     }
     let next = NextRun {
         load: None,
+        value: None,
         ..crate::fixtures::next(&curve())
     };
     let without_load = SeriesRun::of(&run(plan(), 2000, 16, &[]), &next, "x");

@@ -5,4 +5,5 @@ mod curve;
 mod document;
 mod entry;
 mod next;
+mod sweep;
 mod writer;

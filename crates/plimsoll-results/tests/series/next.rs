@@ -174,6 +174,7 @@ fn a_search_that_finds_no_sustained_load_is_invalid() {
             load: run.load.unwrap(),
             passed: run.is_valid(),
             margin: run.margin,
+            ops_per_s: run.achieved_ops_per_s,
             client_limited: run.is_client_limited(),
         })
         .collect();
@@ -289,6 +290,7 @@ fn the_plan_of_a_run_has_its_load_and_seed_and_keeps_shared_files() {
     let curve = curve();
     let at = |load| NextRun {
         load: Some(load),
+        value: None,
         ..next(&curve)
     };
     let plan_of = |load| curve.plan(&at(load));

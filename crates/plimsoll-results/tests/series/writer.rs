@@ -30,6 +30,7 @@ fn a_series_goes_on_where_its_writer_ended() {
     write(&writer, &second, &second_run);
     let third = NextRun {
         load: Some(6),
+        value: None,
         directory: "point-03-load-6".into(),
         ..second.clone()
     };

@@ -92,7 +92,7 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
     let name = &results.entry.name;
     let runs: Vec<(String, Markup)> = match results.entry.kind {
         Kind::Run => return Ok(html! {}),
-        Kind::Repeats | Kind::Curve | Kind::Search | Kind::Profile | Kind::Ab => {
+        _ => {
             let runs = SeriesDir::at(&results.path).read()?.runs;
             let link = |run: SeriesRun| (run.directory, verdict(run.verdict));
             runs.into_iter().map(link).collect()
@@ -116,7 +116,7 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
 fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
     let run = |path: &FilePath| RunData::read(path, None).map(|data| data.document());
     let documents = match kind {
-        Kind::Run | Kind::Curve | Kind::Search | Kind::Ab => vec![run(path)?],
+        Kind::Run | Kind::Curve | Kind::Search | Kind::Ab | Kind::Sweep => vec![run(path)?],
         Kind::Profile => {
             let dir = SeriesDir::at(path);
             vec![series::document(&dir.read()?, &dir)?]

@@ -40,6 +40,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "nfs3://host[:port]/export",
     storage: FileStorage::Server,
     takes_events: false,
+    options: &[&crate::nfs::url::OPTIONS, &url::OWN_OPTIONS],
     row_names: lane_client::row_names,
 };
 

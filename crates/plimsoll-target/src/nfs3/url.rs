@@ -13,6 +13,9 @@ pub(super) struct Url {
     pub(super) mount_port: Option<u16>,
 }
 
+/// The options of NFSv3 only.
+pub(super) const OWN_OPTIONS: [&str; 1] = ["mountport"];
+
 impl Url {
     pub(super) fn parse(url: &str) -> Result<Self, TargetError> {
         let text = UrlParser {
@@ -20,7 +23,7 @@ impl Url {
             url,
         };
         let mut mount_port = None;
-        let server = ServerUrl::parse(&text, "export", &["mountport"], |name, value| {
+        let server = ServerUrl::parse(&text, "export", &OWN_OPTIONS, |name, value| {
             if name == "mountport" {
                 mount_port = Some(text.port(value)?);
             }

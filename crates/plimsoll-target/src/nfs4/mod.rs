@@ -41,6 +41,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "nfs4://host[:port]/path",
     storage: FileStorage::Server,
     takes_events: false,
+    options: &[&crate::nfs::url::OPTIONS, &url::OWN_OPTIONS],
     row_names: lane_client::row_names,
 };
 

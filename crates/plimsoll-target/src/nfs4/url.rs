@@ -33,7 +33,7 @@ pub(super) struct Url {
 }
 
 /// The options of NFSv4 only.
-const OWN_OPTIONS: [&str; 4] = ["delegations", "minorversion", "open_owner", "slots"];
+pub(super) const OWN_OPTIONS: [&str; 4] = ["delegations", "minorversion", "open_owner", "slots"];
 
 impl Url {
     pub(super) fn parse(url: &str) -> Result<Self, TargetError> {

@@ -34,6 +34,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "posix or posix:?io=uring",
     storage: FileStorage::Local,
     takes_events: false,
+    options: &[&uring::OPTIONS],
     row_names: no_rows,
 };
 

@@ -30,6 +30,7 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     // Local paths have no meaning for simulated files.
     storage: FileStorage::Server,
     takes_events: false,
+    options: &[],
     row_names: no_rows,
 };
 

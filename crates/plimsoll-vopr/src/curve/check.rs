@@ -298,6 +298,7 @@ fn check_complete(
         let made_as = NextRun {
             configuration: 0,
             load: Some(*load),
+            value: None,
             purpose: None,
             seed: plan.seed,
             directory: point.directory.clone(),

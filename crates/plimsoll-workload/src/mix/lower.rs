@@ -181,18 +181,22 @@ impl Lowerer<'_> {
             self.component(&mut plan, component, single);
         }
         plan.metric = Some(self.metric());
+        self.promises(&mut plan);
         plan.script = self.script(&plan);
         plan
     }
 
     /// Checks the command-line options.
     fn check_overrides(&mut self) {
-        if self.overrides.rate.is_some() {
-            self.refuse(
-                "an event rate is for the limiters of Filebench workloads; an operation mix has a rate \
-                 for each process: change it with --set COMPONENT.rate=OPS, or the load with \
-                 --load",
-            );
+        if let Some(rate) = self.overrides.rate {
+            if !(rate.is_finite() && rate > 0.0) {
+                self.refuse(format!("the rate of a mix must be above 0, is {rate}"));
+            } else if self.scheduled_rate() == 0.0 {
+                self.refuse(
+                    "no component has a rate that could be changed: each operation starts when the previous \
+                     operation has ended",
+                );
+            }
         }
         if self.overrides.quit == Some(QuitMode::FirstDone) {
             self.refuse("--quit firstdone is for workloads whose workers end by themselves");
@@ -280,11 +284,27 @@ impl Lowerer<'_> {
         self.workload.file.component.iter().map(of).sum::<f64>() as u64
     }
 
+    /// Rate of all processes together by the workload's rates, the load and the scale, in operations per second.
+    fn scheduled_rate(&self) -> f64 {
+        self.rates().sum::<f64>() * self.load as f64 * self.scale
+    }
+
+    /// Rate of the processes of one business metric at full scale, for each component with a rate.
+    fn rates(&self) -> impl Iterator<Item = f64> {
+        let components = self.workload.file.component.iter();
+        components.filter_map(|c| Some(f64::from(c.processes) * c.rate?))
+    }
+
+    /// Factor by which a rate of the command line changes the rate of each component; 1 without such a rate.
+    fn rate_factor(&self) -> f64 {
+        let rate = self.overrides.rate;
+        rate.map_or(1.0, |rate| rate / self.scheduled_rate())
+    }
+
     fn metric(&self) -> BusinessMetric {
         let metric = &self.workload.file.metric;
-        let rate = |c: &Component| Some(f64::from(c.processes) * c.rate?);
-        let components = self.workload.file.component.iter();
-        let rates: Vec<f64> = components.filter_map(rate).collect();
+        let factor = self.rate_factor();
+        let rates: Vec<f64> = self.rates().map(|rate| rate * factor).collect();
         BusinessMetric {
             name: metric.name.clone(),
             load: self.load,
@@ -296,6 +316,19 @@ impl Lowerer<'_> {
                 total_percent: metric.total_rate,
                 latency: metric.latency.map(|l| l.0),
             },
+        }
+    }
+
+    /// Adds the promises of the workload to the Plan, whose operations are complete.
+    fn promises(&mut self, plan: &mut Plan) {
+        for (number, promise) in self.workload.file.promise.iter().enumerate() {
+            match plan.check_condition(&promise.condition) {
+                Ok(()) => plan.promises.push(promise.clone()),
+                Err(message) => {
+                    let path = format!("promise.{number}.condition");
+                    self.problem(&path, message, "this promise");
+                }
+            }
         }
     }
 
@@ -378,7 +411,7 @@ impl Lowerer<'_> {
             table: self.table(c, row),
             prepare: row("prepare", OpKind::Prepare),
             pacing: c.rate.map(|rate| Pacing {
-                rate: rate * self.scale,
+                rate: rate * self.scale * self.rate_factor(),
                 arrivals: c.arrivals,
                 start: row("start", OpKind::Start),
             }),

@@ -1,12 +1,13 @@
 //! Tables and keys of a workload file.
 
 use crate::mix::values::{Size, Sizes, Time};
-use plimsoll_plan::{Arrivals, MixOp};
+use plimsoll_plan::{Arrivals, MixOp, Promise};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Keys of a workload that are refused as component names.
-pub(crate) const RESERVED: [&str; 5] = ["metric", "run", "content", "component", "title"];
+pub(crate) const RESERVED: [&str; 6] =
+    ["metric", "run", "content", "component", "promise", "title"];
 
 /// A workload file: a business metric and components, each with its own operation mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +24,9 @@ pub struct File {
     /// Contents of the bytes that all components write: compressibility and duplicate blocks.
     #[serde(default)]
     pub content: Content,
+    /// Promises: conditions that a valid run meets, in addition to the criteria of the business metric.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promise: Vec<Promise>,
     /// Components: kinds of process. Each business metric has some processes of each component.
     pub component: Vec<Component>,
 }

@@ -45,6 +45,28 @@ fn slips_of_the_hand_are_shown_at_their_place() {
 }
 
 #[test]
+fn a_wrong_promise_is_shown_at_its_place() {
+    let of = |condition: &str| {
+        let promise = format!("[[promise]]\ncondition = \"{condition}\"\n\n[[component]]");
+        findings(&refusal(&changed("[[component]]", &promise)))
+    };
+    let unknown = "`stats:p99 <= 5ms`: the workload has no operation `stats`: did you mean `stat`?";
+    assert_eq!(of("stats:p99 <= 5ms"), [format!("11:13 {unknown}")]);
+    let wrong = &of("p99 <= 5")[0];
+    assert!(
+        wrong.starts_with("11:13 `5` is not a time: p99 has a limit such as 5ms"),
+        "{wrong}"
+    );
+    let rate = try_plan(&changed("rate = 50\n", ""), |o| o.rate = Some(5.0)).unwrap_err();
+    let expected = "no component has a rate that could be changed";
+    assert!(
+        findings(&rate)[0].contains(expected),
+        "{:?}",
+        findings(&rate)
+    );
+}
+
+#[test]
 fn every_key_that_is_not_known_is_shown() {
     let text = changed("rate = 50", "raet = 50")
         .replacen("stat = 100", "stta = 100", 1)
@@ -175,7 +197,10 @@ fn bounds_of_options_are_possible_themselves() {
     }
     let refused: [(Change, &str); 9] = [
         (|o| o.scale = Some(2.0), "at most 1, is 2"),
-        (|o| o.rate = Some(5.0), "an event rate is for the limiters"),
+        (
+            |o| o.rate = Some(0.0),
+            "the rate of a mix must be above 0, is 0",
+        ),
         (
             |o| o.quit = Some(plimsoll_plan::QuitMode::FirstDone),
             "--quit firstdone",

@@ -38,6 +38,38 @@ fn rate(plan: &Plan) -> f64 {
         .sum()
 }
 
+#[test]
+fn a_rate_of_the_command_line_is_divided_as_the_workload_divides_its_rate() {
+    let of = |rate| {
+        builtin("vda", |o| {
+            (o.rate, o.load, o.scale) = (rate, Some(4), Some(0.5));
+        })
+    };
+    let (own, changed) = (of(None), of(Some(100.0)));
+    // Four streams of 10 operations per second, at half the rate.
+    assert_eq!(rate(&own), 20.0);
+    assert!((rate(&changed) - 100.0).abs() < 1e-9, "{}", rate(&changed));
+    for ((_, workers, before), (_, _, after)) in mixes(&own).into_iter().zip(mixes(&changed)) {
+        let [before, after] = [before, after].map(|m| m.pacing.unwrap().rate * workers as f64);
+        assert!((after - 5.0 * before).abs() < 1e-9, "{before} {after}");
+    }
+    assert_eq!(changed.filesets, own.filesets);
+    assert_eq!(changed.metric.unwrap().rate, Some(50.0));
+}
+
+#[test]
+fn promises_of_the_text_are_in_the_plan() {
+    let promises = "[[promise]]\nname = \"quick\"\ncondition = \"stat:p99 <= 5ms\"\n\n\
+                    [[promise]]\ncondition = \"errors<1%\"\n\n[[component]]";
+    let plan = plan(&SMALL.replacen("[[component]]", promises, 1), |_| ());
+    let shown: Vec<String> = plan.promises.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["quick: stat:p99 <= 5ms", "errors < 1%"]);
+    assert!(
+        plan.to_string()
+            .contains("\npromises\n  quick: stat:p99 <= 5ms\n  errors < 1%\n")
+    );
+}
+
 /// Bytes of the data files.
 fn data(plan: &Plan) -> u128 {
     let of = |(_, _, m): &(&str, u64, &Mix)| {

@@ -26,6 +26,10 @@ Examples:
       a thousandth of the data and the rates; the result is marked as not comparable
   plimsoll curve vda --load 1..8 --target 'null:?latency=2ms&clock=virtual' --jobs 4
       no real target, in virtual time; four points at a time, with the results of one at a time
+  plimsoll curve varmail --vary nthreads=1,2,4,8,16,32 --dir /mnt/test --time 20s
+  plimsoll curve fileserver --vary iosize=4k..1m/x2 --vary nthreads=1..64/x4 --dir /mnt/test --time 20s
+      a matrix: a run for each combination of the values
+  plimsoll curve randomread --vary lanes=1,2,4 --target 'posix:?io=uring' --dir /mnt/test
 
 A point that fails a criterion is invalid; it is kept and shown with its reasons.
 Exit codes: 0 at least one point is valid, 1 failed, 2 bad usage or input, 3 no point is valid, 130 \
@@ -39,9 +43,16 @@ Examples:
   plimsoll find vda --max-load 100 --scale 0.001 --time 10s --warmup 2s
       a thousandth of the data and the rates; the result is marked as not comparable
   plimsoll find vda --max-load 16 --target 'null:?latency=10ms&servers=1&clock=virtual'
+  plimsoll find randomread --vary nthreads --until 'p99 > 5ms' --dir /mnt/test --time 20s
+      the highest number of threads whose 99th percentile is at most 5 ms
+  plimsoll find app.toml --vary rate --until 'write_file:p99.9 > 20ms' --dir /mnt/test
 
 Loads are doubled until one is not sustained; then the interval is bisected. A load with a narrow \
-margin is repeated, and both ends of the interval are confirmed.
+margin is repeated, and both ends of the interval are confirmed. A search over a parameter also ends where \
+throughput stops growing.
+A condition of --until is [OPERATION:]FIGURE, then <, <=, > or >=, and a limit: ops/s, MiB/s, errors (a number, or in \
+percent), mean, p99 and other percentiles, service mean, service p99, cpu, queue growth (times), stalled, client (in \
+percent).
 Exit codes: 0 a load is sustained, 1 failed, 2 bad usage or input, 3 no load is sustained, 130 \
 interrupted by a signal.";
 

@@ -48,6 +48,7 @@ const DAILY_OPTIONS: &[&str] = &[
     "target",
     "time",
     "until",
+    "vary",
     "warmup",
 ];
 

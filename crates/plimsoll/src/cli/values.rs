@@ -4,9 +4,10 @@ use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 pub(super) use plimsoll_plan::option_values::{age, ops_limit, setting, window};
 use plimsoll_plan::{
-    Cold, OnError, QuitMode, Requirement, SteadyRule, option_values, parse_duration,
+    Cold, Condition, NotACondition, OnError, QuitMode, Requirement, SteadyRule, option_values,
+    parse_duration,
 };
-use plimsoll_results::MAX_REPEATS;
+use plimsoll_results::{MAX_REPEATS, SearchStart};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -168,6 +169,35 @@ pub(super) fn load(text: &str) -> Result<u64, String> {
     at_least_one(text, "business metrics")
 }
 
+/// Parses the value of `curve --vary`: a parameter and the text of its values.
+pub(super) fn varied(text: &str) -> Result<(String, String), String> {
+    let expected = || format!("expected NAME=VALUES, such as nthreads=1,2,4, not `{text}`");
+    let pair = text.split_once('=').ok_or_else(expected)?;
+    let (name, values) = (pair.0.trim(), pair.1.trim());
+    match name.is_empty() || values.is_empty() {
+        true => Err(expected()),
+        false => Ok((name.trim_start_matches('$').to_owned(), values.to_owned())),
+    }
+}
+
+/// Parses the value of `find --vary`: a parameter, with or without the values at which the search begins and ends.
+pub(super) fn searched(text: &str) -> Result<(String, Option<SearchStart>), String> {
+    match text.contains('=') {
+        true => {
+            let (name, start) = varied(text)?;
+            Ok((name, Some(SearchStart::parse(&start)?)))
+        }
+        false => match text.trim().trim_start_matches('$') {
+            "" => Err("expected NAME, or NAME=FIRST such as nthreads=8".into()),
+            name => Ok((name.to_owned(), None)),
+        },
+    }
+}
+
+pub(super) fn condition(text: &str) -> Result<Condition, NotACondition> {
+    text.parse()
+}
+
 pub(super) fn scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
@@ -230,6 +260,28 @@ mod tests {
     fn intervals_have_a_least_length() {
         assert_eq!(interval("10ms"), Ok(MIN_INTERVAL));
         assert!(interval("9ms").is_err_and(|e| e.contains("at least 10ms")));
+    }
+
+    #[test]
+    fn a_varied_parameter_has_a_name_and_perhaps_values() {
+        assert_eq!(varied("$n=1,2"), Ok(("n".into(), "1,2".into())));
+        assert_eq!(varied("a.b = x=y "), Ok(("a.b".into(), "x=y".into())));
+        for bad in ["n", "=1", "n=", ""] {
+            assert!(
+                varied(bad).is_err_and(|e| e.contains("NAME=VALUES")),
+                "{bad}"
+            );
+        }
+        assert_eq!(searched("n"), Ok(("n".into(), None)));
+        let (name, start) = searched("iosize=4k..64k").unwrap();
+        let start = start.unwrap();
+        assert_eq!(
+            (name.as_str(), start.first, start.most),
+            ("iosize", 4, Some(64))
+        );
+        for bad in ["", "n=", "n=x", "=8"] {
+            assert!(searched(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

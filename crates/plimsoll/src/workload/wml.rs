@@ -44,9 +44,12 @@ impl ParsedWorkload for Workload {
                 )));
             }
         }
-        let current_dir = std::env::current_dir().map_err(|e| {
-            CommandError::usage(format!("the current directory cannot be used: {e}"))
-        })?;
+        let current_dir = match &found.current_dir {
+            Some(dir) => dir.clone(),
+            None => std::env::current_dir().map_err(|e| {
+                CommandError::usage(format!("the current directory cannot be used: {e}"))
+            })?,
+        };
         let beside = match found.kind {
             SourceKind::Builtin => current_dir.clone(),
             SourceKind::File => parent(&found.path),

@@ -77,6 +77,7 @@ mod terminal;
 mod threats;
 mod unusual_paths;
 mod uring;
+mod vary;
 mod verify;
 mod virtual_time;
 mod wan;

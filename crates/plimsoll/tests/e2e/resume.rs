@@ -70,7 +70,24 @@ const PAIRS: Kind = Kind {
     shares_files: false,
 };
 
-const KINDS: [&Kind; 5] = [&CURVE, &SEARCH, &PROFILES, &REPEATS, &PAIRS];
+const SWEEP: Kind = Kind {
+    arguments: &["curve", "w.f", "--vary=nthreads=1,2,3"],
+    in_real_time: &[],
+    first: "nthreads=1",
+    shares_files: true,
+};
+
+/// Eight servers sustain eight threads without a queue.
+const VALUES: Kind = Kind {
+    arguments: &["find", "w.f", "--vary=nthreads", "--until=p99 > 5ms"],
+    in_real_time: &[],
+    first: "run-01-nthreads-2",
+    shares_files: true,
+};
+
+const KINDS: [&Kind; 7] = [
+    &CURVE, &SEARCH, &PROFILES, &REPEATS, &PAIRS, &SWEEP, &VALUES,
+];
 
 impl Kind {
     /// The command that begins the series, with JSON on standard output.
@@ -162,6 +179,9 @@ fn a_series_that_was_killed_is_resumed_to_the_same_end() {
         (&REPEATS, "--jobs=2"),
         (&PAIRS, "--jobs=1"),
         (&PAIRS, "--jobs=2"),
+        (&SWEEP, "--jobs=1"),
+        (&SWEEP, "--jobs=2"),
+        (&VALUES, "--jobs=1"),
     ] {
         let bench = Bench::on_tmpfs();
         let dir = kind.complete(&bench);

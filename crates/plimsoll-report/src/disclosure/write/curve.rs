@@ -41,6 +41,7 @@ impl DisclosureInput {
         let only = NextRun {
             configuration: 0,
             load: Some(mix.map_or(0, |m| m.load)),
+            value: None,
             purpose: None,
             seed: run.seed,
             directory: String::new(),
@@ -230,6 +231,8 @@ mod tests {
             configuration: 0,
             seed: 0,
             load: Some(5),
+            value: None,
+            promises: vec![],
             purpose: None,
             margin: None,
             achieved_ops_per_s: if latency_ms.is_some() { 2.0 } else { 0.0 },

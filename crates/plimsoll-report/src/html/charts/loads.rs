@@ -1,37 +1,61 @@
-//! Charts of figures over load, for load curves and searches.
+//! Charts of figures over load or over a parameter, for load curves, searches and sweeps.
 
-use crate::html::chart::{Axis, Chart, Column, Mark, SeriesStyle, Unit};
-use plimsoll_plan::Count;
-use plimsoll_results::{Series, SeriesRun};
-use std::collections::BTreeMap;
+use crate::html::chart::{Axis, Chart, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit};
+use plimsoll_plan::{Condition, Count, Figure, Promise};
+use plimsoll_results::{Percentile, Percentiles, Series, SeriesRun};
 
-/// Runs of a load curve or search, grouped by load, with the load line that charts mark.
+/// Runs of a series at the loads of a curve or search, or at the values of a parameter, with the load line that charts
+/// mark.
 pub(super) struct Loads<'a> {
-    /// Plural name of the business metric, such as `streams`; may be empty.
-    metric: &'a str,
-    load_line: Option<u64>,
-    runs: BTreeMap<u64, Vec<&'a SeriesRun>>,
+    axis: Axis,
+    /// Position of the load line with its words; `None` without a load line.
+    load_line: Option<(f64, String)>,
+    /// Positions on the axis in increasing order, each with its runs.
+    runs: Vec<(f64, Vec<&'a SeriesRun>)>,
 }
 
 impl<'a> Loads<'a> {
+    /// The runs of a load curve or of a search.
     pub(super) fn of(series: &'a Series, load_line: Option<u64>) -> Self {
-        let mut runs: BTreeMap<u64, Vec<&SeriesRun>> = BTreeMap::new();
-        for run in series.measured() {
-            runs.entry(run.load.unwrap_or_default())
-                .or_default()
-                .push(run);
-        }
-        let metric = series.metric_name();
+        let load = |run: &SeriesRun| run.load.or(run.value).unwrap_or_default() as f64;
+        let runs = series.measured().map(|run| (load(run), run));
+        let label = match (series.searched(), series.metric_name()) {
+            (Some(parameter), _) => parameter.quantity(),
+            (None, "") => "load".to_owned(),
+            (None, metric) => format!("load in {metric}"),
+        };
+        let words = |load: u64| match series.searched() {
+            Some(_) => series.load_words(load),
+            None => Count(load).to_string(),
+        };
+        let load_line = load_line.map(|load| (load as f64, format!("load line {}", words(load))));
+        let axis = Axis::linear(&label, Unit::Count);
         Self {
-            metric,
             load_line,
-            runs,
+            ..Self::over(axis, runs)
+        }
+    }
+
+    /// Runs at positions on an axis, without a load line.
+    pub(super) fn over(axis: Axis, runs: impl Iterator<Item = (f64, &'a SeriesRun)>) -> Self {
+        let mut grouped: Vec<(f64, Vec<&SeriesRun>)> = Vec::new();
+        for (at, run) in runs {
+            match grouped.iter_mut().find(|(known, _)| *known == at) {
+                Some((_, runs)) => runs.push(run),
+                None => grouped.push((at, vec![run])),
+            }
+        }
+        grouped.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Self {
+            axis,
+            load_line: None,
+            runs: grouped,
         }
     }
 
     /// Values that `value` computes from the runs of each load, in increasing order of load.
     pub(super) fn values<T>(&self, value: impl Fn(&[&SeriesRun]) -> T) -> Vec<T> {
-        self.runs.values().map(|runs| value(runs)).collect()
+        self.runs.iter().map(|(_, runs)| value(runs)).collect()
     }
 
     /// Mean of a figure over the runs of each load; `None` for a load whose runs all lack the figure.
@@ -106,6 +130,74 @@ impl<'a> Loads<'a> {
         )
     }
 
+    /// Chart of percentiles over the values of a parameter, with the limits of the promises on latencies.
+    pub(super) fn percentiles(&self, promises: &[Promise]) -> Chart {
+        let of_all = promises.iter().filter(|p| p.condition.operation.is_none());
+        let limits: Vec<&Condition> = of_all
+            .map(|promise| &promise.condition)
+            .filter(|c| matches!(c.figure, Figure::Mean | Figure::Percentile(_)))
+            .collect();
+        let promised = limits.iter().filter_map(|c| c.figure.percentile());
+        let shown = Percentiles::new(
+            [Percentile::P50, Percentile::P99, Percentile::P999]
+                .into_iter()
+                .chain(promised),
+        );
+        let mut columns: Vec<Column> = Vec::new();
+        let mut draw = |name: &str, values: Vec<Option<f64>>| {
+            let style = SeriesStyle::Series(columns.len());
+            columns.push(Column::drawn(name, Unit::Milliseconds, values, style));
+        };
+        draw("mean", self.means(|run| run.mean_ms));
+        for percentile in shown.as_slice().iter().take(MAX_SERIES - 2) {
+            let of = |run: &SeriesRun| run.percentile(*percentile).map(|figure| figure.ms);
+            draw(&percentile.to_string(), self.means(of));
+        }
+        for limit in limits {
+            let values = vec![Some(limit.limit * 1e3); self.runs.len()];
+            let name = format!("limit {limit}");
+            let style = SeriesStyle::Main;
+            columns.push(Column::drawn(&name, Unit::Milliseconds, values, style));
+        }
+        self.chart(
+            ("percentiles", "Latency over the parameter"),
+            "Mean and percentiles of the latency of all operations; lines of limits are promises."
+                .into(),
+            Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
+            columns,
+        )
+    }
+
+    /// Chart of the latency over the throughput, a point for each value of a parameter, in the order of the values.
+    pub(super) fn latency_over_throughput(&self) -> Chart {
+        let p99 = |run: &SeriesRun| run.percentile(Percentile::P99).map(|figure| figure.ms);
+        let rates = self.means(|run| Some(run.achieved_ops_per_s));
+        let positions = self.runs.iter().map(|(at, _)| Some(*at)).collect();
+        let drawn = |name, values, number| {
+            Column::drawn(
+                name,
+                Unit::Milliseconds,
+                values,
+                SeriesStyle::Series(number),
+            )
+        };
+        Chart {
+            x: Axis::linear("operations/s", Unit::Number),
+            at: rates.into_iter().map(Option::unwrap_or_default).collect(),
+            marks: vec![],
+            ..self.chart(
+                ("latency-throughput", "Latency over throughput"),
+                "Each point is a value of the parameter; the line follows the values.".into(),
+                Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
+                vec![
+                    drawn("mean", self.means(|run| run.mean_ms), 0),
+                    drawn("p99", self.means(p99), 1),
+                    Column::tabular(&self.axis.label, self.axis.unit, positions),
+                ],
+            )
+        }
+    }
+
     fn chart(
         &self,
         (id, title): (&str, &str),
@@ -113,21 +205,17 @@ impl<'a> Loads<'a> {
         y: Axis,
         columns: Vec<Column>,
     ) -> Chart {
-        let label = match self.metric {
-            "" => "load".to_owned(),
-            metric => format!("load in {metric}"),
-        };
         Chart {
             id: id.into(),
             title: title.into(),
             about,
-            x: Axis::linear(&label, Unit::Count),
+            x: self.axis.clone(),
             y,
-            at: self.runs.keys().map(|load| *load as f64).collect(),
+            at: self.runs.iter().map(|(at, _)| *at).collect(),
             columns,
-            marks: Vec::from_iter(self.load_line.map(|load| Mark {
-                at: load as f64,
-                text: format!("load line {}", Count(load)),
+            marks: Vec::from_iter(self.load_line.iter().map(|(at, text)| Mark {
+                at: *at,
+                text: text.clone(),
             })),
             ..Chart::default()
         }

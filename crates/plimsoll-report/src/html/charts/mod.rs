@@ -1,16 +1,18 @@
-//! Charts of runs, load curves, searches and paired comparisons.
+//! Charts of runs, load curves, searches, sweeps and paired comparisons.
 
 mod ab;
 mod comparison;
 mod curve;
 mod loads;
 mod search;
+mod sweep;
 
 pub use ab::of_pairs;
 pub use comparison::of_comparison;
 
 use curve::of_curve;
 use search::of_search;
+use sweep::of_sweep;
 
 use crate::html::chart::{
     Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit,
@@ -29,11 +31,14 @@ const HEAT_LEVELS: f64 = 8.0;
 /// Minimum opacity of a cell that has a sample.
 const MIN_HEAT_LEVEL: f64 = 0.12;
 
-/// All charts of a load curve or a search, in the order of the page; empty for other series.
+/// All charts of a load curve, a search or a sweep, in the order of the page; empty for other series.
 #[must_use]
 pub fn of_series(series: &plimsoll_results::Series) -> Vec<Chart> {
     if let Some(curve) = series.as_curve() {
         return of_curve(curve);
+    }
+    if let Some(sweep) = series.as_sweep() {
+        return of_sweep(sweep);
     }
     series.as_search().map_or_else(Vec::new, of_search)
 }

@@ -12,11 +12,15 @@ pub(super) fn of_search(search: SeriesOf<'_, LoadSearch>) -> Vec<Chart> {
     let load_line = search.figures.load_line.sustained.map(|s| s.load);
     let loads = Loads::of(search.series, load_line);
     let names = ["achieved, sustained", "achieved, not sustained"];
-    vec![
-        response(&loads),
-        loads.throughput(names),
-        load_sequence(search),
-    ]
+    let first = match search.searched() {
+        None => vec![response(&loads)],
+        Some(_) => vec![
+            loads.percentiles(&search.first_plan().promises),
+            loads.latency_over_throughput(),
+        ],
+    };
+    let others = [loads.throughput(names), load_sequence(search)];
+    first.into_iter().chain(others).collect()
 }
 
 fn response(loads: &Loads<'_>) -> Chart {
@@ -37,6 +41,7 @@ fn load_sequence(search: SeriesOf<'_, LoadSearch>) -> Chart {
     let column = |name: &str, passed: bool, number| {
         let load = |r: &SeriesRun| {
             r.load
+                .or(r.value)
                 .filter(|_| r.is_valid() == passed)
                 .map(|load| load as f64)
         };
@@ -48,7 +53,7 @@ fn load_sequence(search: SeriesOf<'_, LoadSearch>) -> Chart {
         title: "Search progress".into(),
         about: "The load of each run, in the order they were made.".into(),
         x: Axis::linear("run", Unit::Count),
-        y: Axis::linear(search.metric_name(), Unit::Count),
+        y: Axis::linear(&search.load_name(), Unit::Count),
         at: (1..=search.measured().count()).map(|n| n as f64).collect(),
         columns: vec![column("pass", true, 0), column("fail", false, 1)],
         ..Chart::default()

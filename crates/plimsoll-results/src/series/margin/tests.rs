@@ -109,3 +109,30 @@ fn what_cannot_be_compared_has_no_margin() {
     nothing.mix.as_mut().unwrap().components.clear();
     assert_eq!(with_criteria(nothing, 95.0, 75.0, None), None);
 }
+
+#[test]
+fn the_nearest_promise_or_criterion_is_the_margin() {
+    let promise = |margin| PromiseResult {
+        name: String::new(),
+        condition: "p99 <= 5ms".parse().unwrap(),
+        kept: true,
+        value: Some(0.004),
+        margin,
+        text: String::new(),
+    };
+    let of = |margins: &[Option<f64>]| {
+        let mut run = run(&[(1, 100, Some(100.0))], 100);
+        run.promises = margins.iter().copied().map(promise).collect();
+        // All processes together completed 101 of 100 operations, of which 95 % are required: 6.3 % more.
+        margin(&run).unwrap()
+    };
+    assert_eq!((of(&[]) * 1000.0).round(), 63.0);
+    assert_eq!(of(&[Some(0.02), Some(0.01), None]), 0.01);
+    assert_eq!(of(&[Some(-0.5)]), -0.5);
+    assert_eq!((of(&[Some(0.5)]) * 1000.0).round(), 63.0);
+    let mut without_metric = run(&[(1, 100, None)], 100);
+    without_metric.plan.metric = None;
+    assert_eq!(margin(&without_metric), None);
+    without_metric.promises = vec![promise(Some(0.2))];
+    assert_eq!(margin(&without_metric), Some(0.2));
+}

@@ -32,7 +32,7 @@ use crate::session_types::{Descriptors, SessionSpec};
 use kernel::Kernel;
 use lockable::LockableMemory;
 pub use options::IoMethod;
-pub(super) use options::IoOptions;
+pub(super) use options::{IoOptions, OPTIONS};
 use options::{PoolOperation, PoolOperations};
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::{COMPLETION_DELAY, WorkDirSpec};

@@ -79,6 +79,9 @@ pub(in crate::posix) struct IoOptions {
     pub(super) pool: PoolOperations,
 }
 
+/// Options of the URL of a `posix` target.
+pub(in crate::posix) const OPTIONS: [&str; 4] = ["depth", "io", "lanes", "pool"];
+
 impl IoOptions {
     pub(in crate::posix) fn parse(url: &str) -> Result<Self, TargetError> {
         let text = UrlParser {
@@ -105,7 +108,7 @@ impl IoOptions {
                         parsed.pool.insert(operation);
                     }
                 }
-                _ => return Err(text.unknown_option(name, &["depth", "io", "lanes", "pool"])),
+                _ => return Err(text.unknown_option(name, &OPTIONS)),
             }
         }
         match given.iter().find(|(name, _)| *name != "io") {

@@ -68,6 +68,7 @@ pub(super) fn file(workloads: Vec<NetmistWorkload>, name: &str) -> Result<File, 
         },
         run: model::Run::default(),
         content: content.unwrap_or_default(),
+        promise: vec![],
         component: components,
     })
 }

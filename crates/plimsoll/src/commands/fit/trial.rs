@@ -157,6 +157,7 @@ fn latency_ms(
     let only = NextRun {
         configuration: 0,
         load: Some(load),
+        value: None,
         purpose: None,
         seed: run.seed,
         directory: String::new(),

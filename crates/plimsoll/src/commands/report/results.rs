@@ -84,7 +84,10 @@ impl LoadedResult {
                     series: Box::new(series),
                 }
             }
-            SeriesKind::Curve(_) | SeriesKind::Search(_) | SeriesKind::Ab(_) => {
+            SeriesKind::Curve(_)
+            | SeriesKind::Search(_)
+            | SeriesKind::Ab(_)
+            | SeriesKind::Sweep(_) => {
                 return Self::measured(dir.path(), annotations, percentiles);
             }
             SeriesKind::Profile(figures) => {
@@ -106,7 +109,7 @@ impl LoadedResult {
         })
     }
 
-    /// Reads the results directory of a run, a curve, a search or a paired comparison; without `percentiles`, with the
+    /// Reads the results directory of a run, a curve, a search, a sweep or a paired comparison; without `percentiles`, with the
     /// default percentiles.
     fn measured(
         dir: &Path,
@@ -205,8 +208,8 @@ fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     })
 }
 
-/// The runs, curves, searches and paired comparisons among the results, including the runs of repeated runs and
-/// profiles; for CSV, the runs of a paired comparison instead of the comparison. `format` needs measured data, so a
+/// The runs, curves, searches, sweeps and paired comparisons among the results, including the runs of repeated runs and
+/// profiles; for CSV, the runs of a sweep or a paired comparison instead of the series. `format` needs measured data, so a
 /// published report is refused.
 pub(super) fn subjects(
     found: Vec<LoadedResult>,
@@ -218,7 +221,8 @@ pub(super) fn subjects(
         f.check_measured(format)?;
         match f.what {
             ResultKind::Measured(RunData::Series { series, .. })
-                if format == "csv" && series.as_paired().is_some() =>
+                if format == "csv"
+                    && (series.as_paired().is_some() || series.as_sweep().is_some()) =>
             {
                 all.extend(runs_below(&f.path, percentiles)?);
             }
@@ -234,7 +238,7 @@ pub(super) fn subjects(
     Ok(all)
 }
 
-/// The runs of a profile or a paired comparison, in the order of the series. Run names are paths relative to the
+/// The runs of a profile, a sweep or a paired comparison, in the order of the series. Run names are paths relative to the
 /// directory of the series: runs of a profile on different file systems have equal directory names.
 pub(super) fn runs_below(
     path: &Path,

@@ -1,0 +1,195 @@
+//! Charts of sweeps over one or two parameters.
+
+use super::loads::Loads;
+use crate::html::chart::{Axis, Cell, Chart, ChartOverlay, Column, Scale, Unit};
+use plimsoll_results::{
+    Percentile, SeriesOf, SeriesRun, Sweep, VariedNumbers, VariedParameter, VariedUnit,
+};
+
+/// Minimum ratio of the greatest value to the least for a logarithmic axis.
+const MIN_LOGARITHMIC_RATIO: f64 = 16.0;
+
+/// Opacity of the cell with the least value of a heat map; the cell with the greatest value has opacity 1.
+const MIN_DEPTH: f64 = 0.12;
+
+/// Half of the size of the only cell of a heat map in a direction, as a distance on the axis.
+const HALF_CELL: f64 = 0.15;
+
+/// Charts of latency and throughput over the values of one parameter, or heat maps over the values of two; empty for more
+/// parameters, for values that are not numbers, and with fewer than two measured runs.
+pub(super) fn of_sweep(sweep: SeriesOf<'_, Sweep>) -> Vec<Chart> {
+    if sweep.measured().count() < 2 {
+        return vec![];
+    }
+    let over = |parameter: &VariedParameter| {
+        let values = parameter.numbers()?;
+        Some((axis(parameter, &values), values.numbers))
+    };
+    match &sweep.figures.parameters[..] {
+        [only] => over(only).map_or_else(Vec::new, |(axis, values)| lines(sweep, axis, &values)),
+        [rows, columns] => match (over(rows), over(columns)) {
+            (Some(rows), Some(columns)) => heat_maps(sweep, &rows, &columns),
+            _ => vec![],
+        },
+        _ => vec![],
+    }
+}
+
+/// Axis of a parameter's values, logarithmic if the values have a wide range.
+fn axis(parameter: &VariedParameter, values: &VariedNumbers) -> Axis {
+    let (label, unit) = match values.unit {
+        VariedUnit::Number => (parameter.name.clone(), Unit::Number),
+        VariedUnit::Bytes => (format!("{} in bytes", parameter.name), Unit::Number),
+        VariedUnit::Milliseconds => (parameter.name.clone(), Unit::Milliseconds),
+    };
+    let numbers = || values.numbers.iter().copied();
+    let (least, greatest) = (
+        numbers().fold(f64::INFINITY, f64::min),
+        numbers().fold(0.0, f64::max),
+    );
+    match least > 0.0 && greatest >= MIN_LOGARITHMIC_RATIO * least {
+        true => Axis::scaled(&label, unit, Scale::Log),
+        false => Axis::linear(&label, unit),
+    }
+}
+
+fn lines(sweep: SeriesOf<'_, Sweep>, axis: Axis, values: &[f64]) -> Vec<Chart> {
+    let runs = sweep.series.measured();
+    let runs = runs.map(|run| (values[run.configuration as usize], run));
+    let loads = Loads::over(axis, runs);
+    vec![
+        loads.percentiles(&sweep.first_plan().promises),
+        loads.latency_over_throughput(),
+        loads.throughput(["achieved", "achieved, invalid runs"]),
+    ]
+}
+
+/// Heat maps of throughput and 99th percentile: the first parameter is the second axis, the second the first.
+fn heat_maps(
+    sweep: SeriesOf<'_, Sweep>,
+    rows: &(Axis, Vec<f64>),
+    columns: &(Axis, Vec<f64>),
+) -> Vec<Chart> {
+    let p99 = |run: &SeriesRun| run.percentile(Percentile::P99).map(|figure| figure.ms);
+    let maps = [
+        heat_map(
+            sweep,
+            (rows, columns),
+            (
+                "throughput-map",
+                "Throughput",
+                "operations per second",
+                Unit::Number,
+            ),
+            |run| Some(run.achieved_ops_per_s),
+        ),
+        heat_map(
+            sweep,
+            (rows, columns),
+            (
+                "p99-map",
+                "99th percentile",
+                "99th percentile of the latency",
+                Unit::Milliseconds,
+            ),
+            p99,
+        ),
+    ];
+    maps.into_iter().flatten().collect()
+}
+
+/// Heat map of a figure above 0; `None` without such a figure. `names` are identifier, title, the figure in words, and
+/// its unit.
+fn heat_map(
+    sweep: SeriesOf<'_, Sweep>,
+    (rows, columns): (&(Axis, Vec<f64>), &(Axis, Vec<f64>)),
+    (id, title, figure, unit): (&str, &str, &str, Unit),
+    value: impl Fn(&SeriesRun) -> Option<f64>,
+) -> Option<Chart> {
+    let value_at = |row: usize, column: usize| {
+        let number = sweep.figures.configuration(&[row, column]);
+        let run = sweep.series.runs_of(number).find(|run| run.is_measured())?;
+        value(run).filter(|value| *value > 0.0)
+    };
+    let (heights, widths) = (cells(rows), cells(columns));
+    let mut drawn: Vec<(Cell, f64)> = Vec::new();
+    for (row, y) in heights.iter().enumerate() {
+        for (column, x) in widths.iter().enumerate() {
+            drawn.extend(value_at(row, column).map(|value| {
+                let cell = Cell {
+                    x: *x,
+                    y: *y,
+                    depth: 1.0,
+                };
+                (cell, value)
+            }));
+        }
+    }
+    let values = || drawn.iter().map(|(_, value)| *value);
+    let (least, greatest) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+    let depth = |value: f64| match greatest > least {
+        true => {
+            let share = (value / least).ln() / (greatest / least).ln();
+            MIN_DEPTH + (1.0 - MIN_DEPTH) * share
+        }
+        false => 1.0,
+    };
+    let about = format!(
+        "The darker a cell, the greater the {figure}: from {} in the lightest cell to {} in the darkest, by ratio.",
+        unit.show(least),
+        unit.show(greatest)
+    );
+    let names = &sweep.figures.parameters[0];
+    let columns_of_table = names.values.iter().enumerate().map(|(row, name)| {
+        let values = (0..widths.len()).map(|column| value_at(row, column));
+        Column::tabular(&format!("{} {name}", names.name), unit, values.collect())
+    });
+    Some(Chart {
+        id: id.into(),
+        title: title.into(),
+        about,
+        x: columns.0.clone(),
+        y: Axis {
+            from_zero: false,
+            ..rows.0.clone()
+        },
+        at: columns.1.clone(),
+        columns: columns_of_table.collect(),
+        extra: ChartOverlay::Heat(
+            drawn
+                .iter()
+                .map(|(cell, value)| Cell {
+                    depth: depth(*value),
+                    ..*cell
+                })
+                .collect(),
+        ),
+        ..Chart::default()
+    })
+}
+
+/// Begin and end of the cell of each value on its axis: half of the distance to the neighbours, by the scale of the axis.
+fn cells((axis, values): &(Axis, Vec<f64>)) -> Vec<(f64, f64)> {
+    let is_logarithmic = axis.scale == Scale::Log;
+    let at = |value: f64| axis.scale.position(value);
+    let back = |position: f64| match is_logarithmic {
+        true => 10f64.powf(position),
+        false => position,
+    };
+    let mut positions: Vec<f64> = values.iter().map(|value| at(*value)).collect();
+    positions.sort_by(f64::total_cmp);
+    let half = |from: f64, to: f64| (to - from) / 2.0;
+    let cell = |value: &f64| {
+        let own = at(*value);
+        let place = positions.iter().position(|p| *p == own);
+        let place = place.expect("the positions are of the values");
+        let before = place.checked_sub(1).map(|i| half(positions[i], own));
+        let after = positions.get(place + 1).map(|next| half(own, *next));
+        let (before, after) = (before.or(after), after.or(before));
+        (
+            back(own - before.unwrap_or(HALF_CELL)),
+            back(own + after.unwrap_or(HALF_CELL)),
+        )
+    };
+    values.iter().map(cell).collect()
+}
