@@ -10,7 +10,7 @@ use plimsoll_measure::system::{DiskUse, MachineUse, SystemUse};
 use plimsoll_plan::{Bytes, Cold, Requirement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::Display;
+use strum::{Display, VariantArray};
 
 /// Fraction of the bytes read, or of the bytes written, that only the client's memory served, from which a run measures
 /// memory.
@@ -54,7 +54,18 @@ pub struct Qualifier {
 
 /// Kind of a qualifier.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Display,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Display,
+    VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum QualifierKind {
@@ -76,6 +87,9 @@ pub enum QualifierKind {
 }
 
 impl QualifierKind {
+    /// All kinds, in the order in which results list them.
+    pub const ALL: &[Self] = Self::VARIANTS;
+
     /// The requirement that a run with a qualifier of the kind does not meet; `None` for a kind that no requirement
     /// excludes.
     fn requirement(self) -> Option<Requirement> {
