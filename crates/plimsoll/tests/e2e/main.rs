@@ -22,6 +22,7 @@ mod curve;
 mod disclosure;
 mod dist;
 mod docs;
+mod drift;
 mod events;
 mod fault_tables;
 mod find;
