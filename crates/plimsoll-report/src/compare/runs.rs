@@ -227,7 +227,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
 
 /// All operations that count, in the order of their first occurrence: the name in tables, and name and kind. The name in
 /// tables has the kind if operations of a run share the name.
-pub(super) fn operation_names<'a>(
+pub(crate) fn operation_names<'a>(
     runs: impl Iterator<Item = &'a Run> + Clone,
 ) -> Vec<(String, (String, String))> {
     let all = runs.clone().flat_map(|r| &r.operations);

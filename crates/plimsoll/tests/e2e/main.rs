@@ -7,6 +7,7 @@ mod ab;
 mod book;
 mod browser;
 mod builtins;
+mod check;
 mod claims;
 mod clean;
 mod cleanup;
