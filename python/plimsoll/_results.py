@@ -61,6 +61,9 @@ class Results(Generic[Frame]):
     #: A row for each bucket of each interval's latency distributions: `count` operations had a latency, and
     #: `service_count` a service time, of about `latency_ns`.
     histograms: Frame
+    #: A row for each qualifier of each run: what limits the meaning of the run's figures (docs/validity.md of Plimsoll),
+    #: with the columns `run_path`, `kind`, `share` and `text`. In a series, no run is qualified as a single run.
+    qualifiers: Frame
 
     @property
     def run(self) -> dict[str, Any]:
@@ -108,14 +111,16 @@ def load(path: str | PathLike[str], frames: Literal["pandas", "polars"] | None =
     document: dict[str, Any] = json.loads(run_program(["report", "--format=json", "--", str(directory)]))
     # Every run has rows in this frame, also one that measured nothing.
     paths = list(dict.fromkeys(operations["run_path"]))
+    runs = {".": document} if kind == "run" else _runs(directory, paths)
     return Results(
         path=directory,
         kind=kind or document["kind"],
         document=document,
-        runs={".": document} if kind == "run" else _runs(directory, paths),
+        runs=runs,
         operations=operations,
         intervals=intervals,
         histograms=histograms,
+        qualifiers=_qualifiers(library, runs, is_series=kind != "run"),
     )
 
 
@@ -152,6 +157,27 @@ def _read(library: Literal["pandas", "polars"], path: Path) -> Any:
     import pandas
 
     return pandas.read_parquet(path, engine="pyarrow")
+
+
+def _qualifiers(
+    library: Literal["pandas", "polars"], runs: dict[str, dict[str, Any]], *, is_series: bool
+) -> Any:
+    found = [
+        (path, qualifier["kind"], qualifier.get("share"), qualifier["text"])
+        for path, run in runs.items()
+        for qualifier in run.get("qualifiers", [])
+        if not (is_series and qualifier["kind"] == "one_run")
+    ]
+    # The columns have the same types in a frame without rows.
+    if library == "polars":
+        import polars
+
+        types = {"run_path": polars.String, "kind": polars.String, "share": polars.Float64, "text": polars.String}
+        return polars.DataFrame(found, schema=types, orient="row")
+    import pandas
+
+    frame = pandas.DataFrame(found, columns=["run_path", "kind", "share", "text"])
+    return frame.astype({"share": "float64"})
 
 
 def _runs(directory: Path, paths: list[str]) -> dict[str, dict[str, Any]]:

@@ -47,7 +47,7 @@ pub use file_pool::{BlockCursor, FilesetState};
 pub use plimsoll_measure::{ClockKind, Outcome};
 pub use run::{
     CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings, Stop, clean,
-    clean_commands, end_claim, is_left_by_run, kill_commands, preflight, run, run_command,
-    run_ranks,
+    clean_commands, direct_io, end_claim, is_left_by_run, kill_commands, preflight, run,
+    run_command, run_ranks,
 };
 pub use stage_state::Sample;

@@ -82,7 +82,7 @@ pub(crate) struct RunState {
     pub(crate) explain: Explain,
     /// Scheduled and completed operations of each worker of a mix.
     pub(crate) processes: Mutex<Vec<ProcessCounts>>,
-    /// Backlogs of all workers of mixes that have ended.
+    /// Backlogs of all workers with a schedule that have ended.
     pub(crate) backlog: Mutex<WindowBacklog>,
     /// Sizes of the files of each group that runs a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,

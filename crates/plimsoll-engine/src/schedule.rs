@@ -5,7 +5,7 @@
 //! is longer.
 
 use crate::worker_id::WorkerId;
-use plimsoll_measure::{Nanos, ScheduleCounts, WindowBounds};
+use plimsoll_measure::{Nanos, ScheduleCounts, WindowBacklog, WindowBounds};
 use plimsoll_plan::Plan;
 use plimsoll_runtime::sync::atomic::AtomicU64;
 use plimsoll_runtime::sync::atomic::Ordering::Relaxed;
@@ -30,6 +30,8 @@ pub(crate) struct EventSource {
     rate: f64,
     /// Number of events that were taken or dropped.
     passed: AtomicU64,
+    /// Number of events that were dropped.
+    dropped: AtomicU64,
 }
 
 /// Events that a worker has taken.
@@ -53,6 +55,7 @@ impl EventSource {
         Self {
             rate,
             passed: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
         }
     }
 
@@ -95,6 +98,10 @@ impl EventSource {
         let passed = self.passed.fetch_update(Relaxed, Relaxed, take);
         let passed = passed.expect("every number has a next");
         let last = last(passed);
+        let dropped = last - count - passed;
+        if dropped > 0 {
+            self.dropped.fetch_add(dropped, Relaxed);
+        }
         TakenEvents {
             due: self.due(last),
             dropped: passed..last - count,
@@ -107,6 +114,39 @@ impl EventSource {
         let first = self.due_before(from).max(events.start);
         let last = self.due_before(to).min(events.end);
         last.saturating_sub(first)
+    }
+}
+
+/// Backlogs of the event schedule that a worker met in the latest window: the delays of the events that the worker took,
+/// and the time of the events that all workers of the process dropped since the window opened.
+#[derive(Default)]
+pub(crate) struct EventBacklog {
+    window: u32,
+    /// Number of events of the schedule that were dropped before the window.
+    dropped_before: u64,
+    pub(crate) backlog: WindowBacklog,
+}
+
+impl EventBacklog {
+    /// Adds an event of `events` that the worker takes at `now`, although the event was due at `due`.
+    pub(crate) fn record(
+        &mut self,
+        events: &EventSource,
+        window: WindowBounds,
+        now: Nanos,
+        due: Nanos,
+    ) {
+        let start = now.max(due);
+        if !window.contains(start) {
+            return;
+        }
+        let dropped = events.dropped.load(Relaxed);
+        if window.number != self.window {
+            (self.window, self.dropped_before) = (window.number, dropped);
+        }
+        let lost_s = (dropped - self.dropped_before) as f64 / events.rate;
+        let backlog = (start - due) + (lost_s * 1e9) as Nanos;
+        self.backlog.record(window, start, backlog);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Backlog of the workers of a mix: the time by which they are behind their schedules, over a measured window.
+//! Backlog of the workers of an open load: the time by which they are behind their schedules, over a measured window.
 
 use crate::{Nanos, WindowBounds};
 use serde::{Deserialize, Serialize};

@@ -55,7 +55,7 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Figures of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
-    /// Backlogs of the processes of an operation mix over the last window.
+    /// Backlogs of the processes of an operation mix, or of the event schedule, over the last window.
     pub backlog: WindowBacklog,
     /// Counts of the event schedule of each rank in the last window; empty without `eventlimit` and an event rate.
     pub schedules: Vec<ScheduleCounts>,

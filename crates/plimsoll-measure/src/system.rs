@@ -101,8 +101,8 @@ pub struct MachineUse {
     pub steal_share: f64,
 }
 
-/// Traffic between page cache and storage in a period, from `/proc/vmstat`, and size of the page cache at the end of
-/// the period, from `/proc/meminfo`.
+/// Traffic between page cache and storage in a period, from `/proc/vmstat`, and the state of the page cache at the
+/// limits of the period, from `/proc/meminfo`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PageCacheUse {
     /// Bytes that the machine read from block devices.
@@ -115,6 +115,8 @@ pub struct PageCacheUse {
     pub written_back_bytes: u64,
     /// Size of the page cache at the end of the period, in bytes.
     pub cached_bytes: u64,
+    /// Number of dirty bytes in the page cache at the start of the period, which the kernel still has to write.
+    pub dirty_bytes_before: u64,
     /// Number of dirty bytes in the page cache at the end of the period.
     pub dirty_bytes: u64,
 }
@@ -304,6 +306,7 @@ impl PageCacheUse {
             written_out_bytes: change(|c| c.written_out_bytes),
             dirtied_bytes: change(|c| c.dirtied_bytes),
             written_back_bytes: change(|c| c.written_back_bytes),
+            dirty_bytes_before: before.dirty_bytes_before,
             ..*self
         }
     }
@@ -420,6 +423,7 @@ fn page_cache_of(
         dirtied_bytes: counter("nr_dirtied")? * page,
         written_back_bytes: counter("nr_written")? * page,
         cached_bytes: memory.cached,
+        dirty_bytes_before: memory.dirty,
         dirty_bytes: memory.dirty,
     })
 }

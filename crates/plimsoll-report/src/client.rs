@@ -187,7 +187,7 @@ fn quotas(uses: &SystemUses<'_>) -> Table {
 }
 
 fn page_cache(uses: &SystemUses<'_>) -> Table {
-    let head = "paged in|paged out|dirtied|written back|cached|dirty";
+    let head = "paged in|paged out|dirtied|written back|cached|dirty before|dirty after";
     by_stage("Page cache", head, uses, |u| {
         let row = |c: &PageCacheUse| {
             let all = [
@@ -196,6 +196,7 @@ fn page_cache(uses: &SystemUses<'_>) -> Table {
                 c.dirtied_bytes,
                 c.written_back_bytes,
                 c.cached_bytes,
+                c.dirty_bytes_before,
                 c.dirty_bytes,
             ];
             all.map(|b| Bytes(b).to_string()).to_vec()
@@ -264,6 +265,11 @@ pub(crate) fn environment(e: &Environment) -> Block {
             ("mount point", point.unwrap_or_else(unknown)),
             ("mount options", dir.mount_options.join(", ")),
         ]);
+        let space = dir.free_bytes.zip(dir.size_bytes);
+        facts.extend(space.map(|(free, size)| {
+            let text = format!("{} of {}", Bytes(free), Bytes(size));
+            ("free before the run", text)
+        }));
     }
     let facts = facts.into_iter();
     Block::facts(

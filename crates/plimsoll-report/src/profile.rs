@@ -1,6 +1,6 @@
 //! Report on a profile.
 
-use crate::compare::{self, Metric, ProfileSet, of_profiles};
+use crate::compare::{self, Metric, ProfileSet, of_profiles, operation_names};
 use crate::document::{Block, Document, Line, Table};
 use crate::format::{latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, marked};
@@ -8,7 +8,8 @@ use crate::series::{self, state};
 use crate::text::reason_codes;
 use plimsoll_plan::counted;
 use plimsoll_results::{
-    Percentile, PercentileFigure, Profile, Run, SeriesOf, SkippedConfiguration, Verdict,
+    OperationFigures, Percentile, PercentileFigure, Profile, QualifierKind, Run, SeriesOf,
+    SkippedConfiguration, Summary,
 };
 
 /// Default percentiles of the table.
@@ -24,7 +25,7 @@ pub fn document(profile: SeriesOf<'_, Profile>, sets: &[ProfileSet]) -> Document
     let mut figures = Vec::new();
     match sets {
         _ if !measured => {}
-        [one] => figures.extend(Block::table(table(one))),
+        [one] => figures.extend(Block::table(table(one, profile.figures.by_operation))),
         several => {
             let mut runs = several.iter().flat_map(|s| &s.cases).flat_map(|(_, r)| r);
             let requested = runs.find_map(|r| r.percentiles_shown.as_ref());
@@ -79,8 +80,15 @@ fn reasons(sets: &[ProfileSet]) -> impl Iterator<Item = Block> {
     })
 }
 
-/// A table with a row per configuration, with the means of repeated runs.
-fn table(set: &ProfileSet) -> Table {
+/// Maximum number of operations of a configuration for which the table has rows of their own.
+const MAX_OPERATION_ROWS: usize = 3;
+
+/// Minimum fraction of the operations of a configuration for a row of their own.
+const MIN_OPERATION_SHARE: f64 = 0.01;
+
+/// A table with a row per configuration, with the means of repeated runs and the qualifiers. With `by_operation`,
+/// configurations of a few different operations have a row per operation.
+fn table(set: &ProfileSet, by_operation: bool) -> Table {
     let runs = || set.cases.iter().flat_map(|(_, runs)| runs);
     let paced = runs().any(|r| r.summary.service.is_some());
     let shown = runs().next().map_or(&DEFAULT_PERCENTILES[..], |r| {
@@ -99,18 +107,43 @@ fn table(set: &ProfileSet) -> Table {
         head.extend(named("service "));
     }
     head.extend(["CPU µs/op", "verdict"].map(str::to_owned));
+    let is_qualified = runs().any(|run| !qualifiers(std::slice::from_ref(run)).is_empty());
+    if is_qualified {
+        head.push("qualifiers".into());
+    }
     let columns = head.len();
     let mut table = Table::new("Configurations", head);
     for (name, runs) in &set.cases {
-        let mut row = vec![name.clone()];
-        match runs.is_empty() {
-            true => {
-                row.resize(columns - 1, "-".into());
-                row.push("not run".into());
-            }
-            false => row.extend(figures(runs, shown, paced)),
+        let ends = |verdict: String| {
+            let of_runs = is_qualified.then(|| qualifiers(runs));
+            std::iter::once(verdict).chain(of_runs)
+        };
+        let Some(worst) = runs.iter().map(|r| r.validity.verdict).max() else {
+            let mut row = vec![name.clone()];
+            row.resize(columns - ends(String::new()).count(), "-".into());
+            row.extend(ends("not run".into()));
+            table.row(row);
+            continue;
+        };
+        let operations = frequent_operations(runs);
+        let is_split = by_operation && (2..=MAX_OPERATION_ROWS).contains(&operations.len());
+        let rows: Vec<(String, Vec<RowOfRun<'_>>)> = if is_split {
+            let of = |key: &(String, String)| {
+                let rows = runs
+                    .iter()
+                    .filter_map(|run| RowOfRun::of_operation(run, key));
+                (format!("{name}: {}", key.0), rows.collect())
+            };
+            operations.iter().map(of).collect()
+        } else {
+            vec![(name.clone(), runs.iter().map(RowOfRun::of_all).collect())]
+        };
+        for (name, of_runs) in rows {
+            let mut row = vec![name];
+            row.extend(figures(&of_runs, shown, paced));
+            row.extend(ends(worst.to_string()));
+            table.row(row);
         }
-        table.row(row);
     }
     let doubtful = |r: &Run| any_doubtful(shown.iter().map(|p| r.summary.percentile(*p)));
     let doubt = runs().any(doubtful).then(|| UNCERTAIN_NOTE.to_owned());
@@ -118,15 +151,111 @@ fn table(set: &ProfileSet) -> Table {
     table
 }
 
-/// Figures of a configuration: means over its runs.
-fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
-    let mean = |pick: &dyn Fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
-    let completed = runs.iter().all(|r| r.summary.ops > 0);
+/// Names and kinds of the operations that are more than rare: an open of each worker's file is no part of what the
+/// configuration measures.
+fn frequent_operations(runs: &[Run]) -> Vec<(String, String)> {
+    let all: u64 = runs.iter().map(|run| run.summary.ops).sum();
+    let is_frequent = |key: &(String, String)| {
+        let rows = runs
+            .iter()
+            .filter_map(|run| RowOfRun::of_operation(run, key));
+        let ops: u64 = rows.map(|row| row.ops()).sum();
+        ops as f64 >= MIN_OPERATION_SHARE * all as f64
+    };
+    let names = operation_names(runs.iter()).into_iter().map(|(_, key)| key);
+    names.filter(is_frequent).collect()
+}
+
+/// Qualifiers of runs in words, without the qualifier that every single run has; empty if the figures of no run are
+/// limited.
+fn qualifiers(runs: &[Run]) -> String {
+    let kinds = runs.iter().flat_map(|run| &run.qualifiers).map(|q| q.kind);
+    let mut kinds: Vec<QualifierKind> = kinds.filter(|k| *k != QualifierKind::OneRun).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let words: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+    words.join(", ")
+}
+
+/// Row of a run: of all operations together, or of one operation.
+enum RowOfRun<'a> {
+    All(&'a Summary),
+    One(&'a OperationFigures),
+}
+
+impl<'a> RowOfRun<'a> {
+    fn of_all(run: &'a Run) -> Self {
+        Self::All(&run.summary)
+    }
+
+    /// Row of the operation with a name and kind; `None` if the run has no such operation.
+    fn of_operation(run: &'a Run, (name, kind): &(String, String)) -> Option<Self> {
+        let mut found = run.operations.iter();
+        let found = found.find(|o| o.name == *name && o.kind.to_string() == *kind);
+        found.map(Self::One)
+    }
+
+    fn ops(&self) -> u64 {
+        match self {
+            Self::All(s) => s.ops,
+            Self::One(o) => o.ops,
+        }
+    }
+
+    fn ops_per_s(&self) -> f64 {
+        match self {
+            Self::All(s) => s.ops_per_s,
+            Self::One(o) => o.ops_per_s,
+        }
+    }
+
+    fn bytes_per_s(&self) -> f64 {
+        match self {
+            Self::All(s) => s.bytes_per_s,
+            Self::One(o) => o.bytes_per_s,
+        }
+    }
+
+    fn mean_ms(&self) -> f64 {
+        match self {
+            Self::All(s) => s.mean_ms,
+            Self::One(o) => o.latency.mean_ms,
+        }
+    }
+
+    fn service_mean_ms(&self) -> f64 {
+        match self {
+            Self::All(s) => s.service().mean_ms,
+            Self::One(o) => o.service().mean_ms,
+        }
+    }
+
+    fn percentile(&self, at: Percentile) -> Option<PercentileFigure> {
+        match self {
+            Self::All(s) => s.percentile(at),
+            Self::One(o) => o.percentile(at),
+        }
+    }
+
+    fn cpu_us_per_op(&self) -> Option<f64> {
+        match self {
+            Self::All(s) => s.cpu_us_per_op,
+            Self::One(o) => o.cpu_us_per_op,
+        }
+    }
+}
+
+/// Figures of a row: means over the runs of a configuration.
+fn figures(runs: &[RowOfRun<'_>], shown: &[Percentile], paced: bool) -> Vec<String> {
+    let mean = |pick: &dyn Fn(&RowOfRun<'_>) -> f64| {
+        runs.iter().map(pick).sum::<f64>() / runs.len() as f64
+    };
+    let completed = runs.iter().all(|r| r.ops() > 0);
     let time = |ms: f64| if completed { latency(ms) } else { "-".into() };
     // The mean of a percentile over the runs counts as uncertain if any run had too few operations for the percentile.
     let percentile = |at: Percentile, of: PercentileKind| {
         let figures: Option<Vec<PercentileFigure>> =
-            runs.iter().map(|r| r.summary.percentile(at)).collect();
+            runs.iter().map(|r| r.percentile(at)).collect();
         let Some(figures) = figures else {
             return "-".to_owned();
         };
@@ -135,14 +264,12 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
         let enough_samples = figures.iter().all(|f| f.enough_samples);
         marked(&latency(ms), at_least, enough_samples)
     };
-    let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
+    let cpu: Option<Vec<f64>> = runs.iter().map(RowOfRun::cpu_us_per_op).collect();
     let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);
-    let worst = runs.iter().map(|r| r.validity.verdict);
-    let worst: Verdict = worst.max().expect("there is a run");
     let mut cells = vec![
-        rate(mean(&|r| r.summary.ops_per_s)),
-        mib_per_s(mean(&|r| r.summary.bytes_per_s)),
-        time(mean(&|r| r.summary.mean_ms)),
+        rate(mean(&|r| r.ops_per_s())),
+        mib_per_s(mean(&|r| r.bytes_per_s())),
+        time(mean(&|r| r.mean_ms())),
     ];
     cells.extend(
         shown
@@ -150,7 +277,7 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
             .map(|p| percentile(*p, PercentileKind::Latency)),
     );
     if paced {
-        cells.push(time(mean(&|r| r.summary.service().mean_ms)));
+        cells.push(time(mean(&|r| r.service_mean_ms())));
         cells.extend(
             shown
                 .iter()
@@ -158,7 +285,6 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
         );
     }
     cells.push(cpu.map_or("-".into(), |c| Metric::CpuUsPerOp.show(c)));
-    cells.push(worst.to_string());
     cells
 }
 

@@ -523,20 +523,22 @@ fn rates_of_open_loads_are_not_tested() {
     }
 }
 
+/// Warnings of a comparison about circumstances that differ.
+fn differences(before: &Run, after: &Run) -> Vec<String> {
+    use plimsoll_report::compare::{RunSet, of_runs};
+    let set = |name, run| RunSet {
+        name,
+        runs: std::slice::from_ref(run),
+    };
+    let all = of_runs(&[set("before", before), set("after", after)], None).warnings;
+    let differences = all.into_iter().filter(|w| w.contains(" differs: "));
+    differences.collect()
+}
+
 #[test]
 fn a_comparison_names_the_circumstances_that_differ() {
-    use plimsoll_report::compare::{RunSet, of_runs};
-    let warnings = |before: &Run, after: &Run| {
-        let set = |name, run| RunSet {
-            name,
-            runs: std::slice::from_ref(run),
-        };
-        let all = of_runs(&[set("before", before), set("after", after)], None).warnings;
-        let differences = all.into_iter().filter(|w| w.contains(" differs: "));
-        differences.collect::<Vec<String>>()
-    };
     let mut before = Run::assemble(measured());
-    assert_eq!(warnings(&before, &before), [""; 0]);
+    assert_eq!(differences(&before, &before), [""; 0]);
     let mut after = before.clone();
     after.target.url = "posix:?io=uring".into();
     after.environment.kernel = "Linux 7.0".into();
@@ -544,7 +546,7 @@ fn a_comparison_names_the_circumstances_that_differ() {
     let dir = after.environment.work_dir.get_or_insert_default();
     dir.fs_type = Some("zfs".into());
     dir.mount_options = vec!["noatime".into(), "rw".into()];
-    let all = warnings(&before, &after);
+    let all = differences(&before, &after);
     for (name, value) in [
         ("the target", "posix:?io=uring"),
         ("the file system", "zfs"),
@@ -575,11 +577,61 @@ fn a_comparison_names_the_circumstances_that_differ() {
         let process = run.system.process.get_or_insert_default();
         (process.user_s, process.system_s) = (3.0, 1.0);
     }
-    assert_eq!(warnings(&before, &after), [""; 0]);
+    assert_eq!(differences(&before, &after), [""; 0]);
     after.system.machine.as_mut().unwrap().busy_share = 0.9;
     assert_eq!(
-        warnings(&before, &after),
+        differences(&before, &after),
         ["the use of the processors by other processes differs: 40 %, but 80 % of after"]
+    );
+}
+
+#[test]
+fn a_comparison_names_mitigations_dirty_pages_and_used_space_that_differ() {
+    let mut before = Run::assemble(measured());
+    let set = |run: &mut Run, dirty_mib: u64, free_bytes: u64| {
+        let cache = run.system.page_cache.get_or_insert_default();
+        cache.dirty_bytes_before = dirty_mib << 20;
+        let dir = run.environment.work_dir.get_or_insert_default();
+        dir.size_bytes = Some(1000);
+        dir.free_bytes = Some(free_bytes);
+    };
+    set(&mut before, 100, 500);
+    let mut after = before.clone();
+    // 163 MiB are 63 MiB more, and the used space is 9.9 points less.
+    set(&mut after, 163, 599);
+    assert_eq!(differences(&before, &after), [""; 0]);
+    // 64 MiB more are not yet twice as many.
+    set(&mut after, 164, 500);
+    assert_eq!(differences(&before, &after), [""; 0]);
+    set(&mut after, 200, 399);
+    assert_eq!(
+        differences(&before, &after),
+        [
+            "the amount of dirty pages before the measured window differs: 100 MiB, but 200 MiB of after",
+            "the used space of the file system differs: 50 %, but 60 % of after",
+        ]
+    );
+    after = before.clone();
+    let words = |name: &str, words: &str| (name.to_owned(), words.to_owned());
+    before.environment.mitigations = [
+        words("meltdown", "Mitigation: PTI"),
+        words("srbds", "Not affected"),
+    ]
+    .into();
+    // A kernel that does not tell is not compared.
+    assert_eq!(differences(&before, &after), [""; 0]);
+    after.environment.mitigations = [
+        words("meltdown", "Vulnerable"),
+        words("srbds", "Not affected"),
+        words("gds", "Not affected"),
+    ]
+    .into();
+    assert_eq!(
+        differences(&before, &after),
+        [
+            "the mitigation of processor vulnerabilities differs: meltdown: Mitigation: PTI, but Vulnerable; \
+             gds: unknown, but Not affected of after"
+        ]
     );
 }
 

@@ -1,13 +1,14 @@
 //! Formats of series.
 
 use crate::fixtures::{Figures, create, curve, make_all, profile, repeats, search};
+use crate::formats::measured;
 use plimsoll_report::compare::{ProfileSet, Results, of_profiles, side_by_side};
 use plimsoll_report::document::Document;
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{curve, find, markdown, points, profile, repeats};
 use plimsoll_results::{
-    NextRun, Percentiles, Reason, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState, Settling,
-    SkippedConfiguration, Unrest, read_runs,
+    NextRun, Percentiles, Reason, Run, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState,
+    Settling, SkippedConfiguration, Unrest, read_runs,
 };
 use std::path::Path;
 
@@ -276,7 +277,7 @@ fn repeats_text() {
         Some(Settling {
             seconds,
             waited_for: waited_for.to_vec(),
-            remaining: vec![],
+            ..Settling::default()
         })
     };
     made.series.runs[0].settling = settling(0.5, &[]);
@@ -322,6 +323,45 @@ fn profile_of_one_file_system_text() {
     assert_eq!(
         line,
         "run 3 of 6, write on ext4: 50.0 ops/s, 0.20 MiB/s, mean 40.0 ms: invalid (errors)"
+    );
+}
+
+#[test]
+fn a_check_has_rows_of_frequent_operations_and_a_column_of_qualifiers() {
+    let mut series = profile(1, &[("copy", "ext4"), ("stat", "ext4")]);
+    let SeriesKind::Profile(figures) = &mut series.kind else {
+        unreachable!("a profile");
+    };
+    figures.by_operation = true;
+    let mut copy = measured();
+    copy.environment.read_source = Some(plimsoll_results::ReadSource::Memory);
+    let sets = [ProfileSet {
+        name: "ext4".into(),
+        profile: "check".into(),
+        cases: vec![
+            ("copy".into(), vec![Run::assemble(copy)]),
+            ("stat".into(), vec![]),
+        ],
+        not_run: vec![],
+    }];
+    let text = text(&profile::document(series.as_profile().unwrap(), &sets));
+    let lines = || text.lines().filter(|line| line.contains("  valid  "));
+    // Of 3014 operations, ten open a file and four are of the operation with the long name.
+    let rows: Vec<&str> = lines().filter_map(|line| line.split("  ").next()).collect();
+    assert_eq!(
+        rows,
+        ["copy: createfile1", "copy: wrtfile1", "copy: readfile1"]
+    );
+    assert!(
+        lines().all(|line| line.ends_with("measures memory")),
+        "{text}"
+    );
+    let absent = text.lines().find(|line| line.starts_with("stat ")).unwrap();
+    assert!(absent.trim_end().ends_with("not run"), "{absent}");
+    // The rate of an operation is that of its row: 1000 operations in ten seconds.
+    assert!(
+        lines().all(|line| line.split_whitespace().nth(2) == Some("100")),
+        "{text}"
     );
 }
 

@@ -5,9 +5,14 @@ use crate::read_source::ReadSource;
 use plimsoll_measure::control_groups::{ControlGroups, QuotaUse};
 use plimsoll_measure::system::machine_memory;
 use procfs::Current;
+use rustix::fs::StatVfs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Directory in which the Linux kernel has a file for each known vulnerability of processors.
+const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities";
 
 /// Client machine of a run, and file system of the work directory. A field of the environment is null if the operating
 /// system does not report the fact.
@@ -21,6 +26,10 @@ pub struct Environment {
     pub machine: String,
     /// Model name of the machine's first processor; null if `/proc/cpuinfo` states no model.
     pub cpu_model: Option<String>,
+    /// Mitigation of each known vulnerability of processors, by the names and in the words of the kernel, such as
+    /// `Mitigation: PTI`; empty if the kernel does not tell. Mitigations make system calls slower.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mitigations: BTreeMap<String, String>,
     /// Number of processors on which Plimsoll's process may run, by its CPU affinity.
     pub cpus: u32,
     /// Smallest CPU quota of the control groups of Plimsoll's process, in processors, such as 0.5; null without a
@@ -54,6 +63,13 @@ pub struct WorkDir {
     pub mount_point: Option<PathBuf>,
     /// Options of the mount and of the file system of the work directory, sorted; empty if no mount was found.
     pub mount_options: Vec<String>,
+    /// Size of the work directory's file system in bytes; null if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// Free space of the work directory's file system in bytes before the run created files, including space that is
+    /// reserved for root; null if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_bytes: Option<u64>,
 }
 
 impl Environment {
@@ -76,6 +92,7 @@ impl Environment {
             cpu_model: procfs::CpuInfo::current()
                 .ok()
                 .and_then(|info| info.model_name(0).map(str::to_owned)),
+            mitigations: mitigations(Path::new(VULNERABILITIES)),
             cpus,
             cpu_quota: groups.cpu_quota().map(|(processors, _)| processors),
             memory_bytes: machine_memory().map(|(all, _)| all),
@@ -119,6 +136,19 @@ impl Environment {
     }
 }
 
+/// The kernel's words on the mitigation of each vulnerability, from a directory with a file for each vulnerability.
+fn mitigations(dir: &Path) -> BTreeMap<String, String> {
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let of_file = |file: std::fs::DirEntry| {
+        let words = std::fs::read_to_string(file.path()).ok()?;
+        Some((
+            file.file_name().into_string().ok()?,
+            words.trim().to_owned(),
+        ))
+    };
+    files.filter_map(of_file).collect()
+}
+
 impl WorkDir {
     /// Finds the file system of a directory, or of its nearest existing parent.
     #[must_use]
@@ -131,6 +161,12 @@ impl WorkDir {
                 path,
                 ..Self::default()
             };
+        };
+        // The system reports a quota of the directory only for paths below the directory.
+        let space = path.ancestors().find_map(|p| rustix::fs::statvfs(p).ok());
+        let bytes = |blocks: fn(&StatVfs) -> u64| {
+            let space = space.as_ref()?;
+            blocks(space).checked_mul(space.f_frsize)
         };
         let option = |(name, value): (String, Option<String>)| match value {
             Some(value) => format!("{name}={value}"),
@@ -146,7 +182,17 @@ impl WorkDir {
             device: mount.mount_source,
             mount_point: Some(mount.mount_point),
             mount_options,
+            size_bytes: bytes(|s| s.f_blocks),
+            free_bytes: bytes(|s| s.f_bfree),
         }
+    }
+
+    /// Fraction of the file system that is in use, from 0 to 1; `None` if unknown, and for a file system without a
+    /// size, such as some network and pseudo file systems.
+    #[must_use]
+    pub fn used_share(&self) -> Option<f64> {
+        let size = self.size_bytes.filter(|size| *size > 0)?;
+        Some(1.0 - self.free_bytes? as f64 / size as f64)
     }
 }
 
@@ -160,6 +206,36 @@ mod tests {
         assert!(!e.kernel.is_empty() && e.cpus >= 1);
         assert_eq!(e.work_dir.unwrap().path, Path::new("/"));
         assert_eq!(Environment::look(None).work_dir, None);
+    }
+
+    #[test]
+    fn mitigations_are_named_in_the_words_of_the_kernel() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(mitigations(&dir.path().join("absent")), BTreeMap::new());
+        for (name, words) in [
+            ("meltdown", "Mitigation: PTI\n"),
+            ("srbds", "Not affected\n"),
+        ] {
+            std::fs::write(dir.path().join(name), words).unwrap();
+        }
+        let expected = [("meltdown", "Mitigation: PTI"), ("srbds", "Not affected")];
+        let expected = expected.map(|(name, words)| (name.to_owned(), words.to_owned()));
+        assert_eq!(mitigations(dir.path()), expected.into());
+    }
+
+    #[test]
+    fn the_used_share_of_a_file_system_excludes_free_space() {
+        let of = |size_bytes, free_bytes| WorkDir {
+            size_bytes,
+            free_bytes,
+            ..WorkDir::default()
+        };
+        assert_eq!(of(Some(400), Some(100)).used_share(), Some(0.75));
+        assert_eq!(of(Some(0), Some(0)).used_share(), None);
+        assert_eq!(of(None, None).used_share(), None);
+        let root = WorkDir::look(Path::new("/"));
+        assert!((0.0..=1.0).contains(&root.used_share().unwrap()));
+        assert!(root.size_bytes >= root.free_bytes);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use plimsoll_measure::system::{DiskUse, MachineUse, SystemUse};
 use plimsoll_plan::{Bytes, Cold, Requirement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::Display;
+use strum::{Display, VariantArray};
 
 /// Fraction of the bytes read, or of the bytes written, that only the client's memory served, from which a run measures
 /// memory.
@@ -54,7 +54,18 @@ pub struct Qualifier {
 
 /// Kind of a qualifier.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Display,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Display,
+    VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum QualifierKind {
@@ -76,6 +87,9 @@ pub enum QualifierKind {
 }
 
 impl QualifierKind {
+    /// All kinds, in the order in which results list them.
+    pub const ALL: &[Self] = Self::VARIANTS;
+
     /// The requirement that a run with a qualifier of the kind does not meet; `None` for a kind that no requirement
     /// excludes.
     fn requirement(self) -> Option<Requirement> {
@@ -157,6 +171,15 @@ impl Run {
     #[must_use]
     pub fn processor_share_of_others(&self) -> Option<f64> {
         Measured::of(self).share_of_others().ok()
+    }
+
+    /// Fraction of the traffic of the work directory's disk that other programs read during the run; 0 if they read
+    /// little, and `None` if unknown, such as in virtual time and of several hosts.
+    #[must_use]
+    pub fn disk_share_of_others(&self) -> Option<f64> {
+        let (_, others, share) = Measured::of(self).reads_of_others()?;
+        let is_much = u128::from(others) >= SUBSTANTIAL_BYTES;
+        Some(if is_much { share } else { 0.0 })
     }
 }
 
@@ -340,7 +363,7 @@ impl<'a> Measured<'a> {
         if self.has_several_hosts() || self.run.clock == ClockKind::Virtual {
             return found;
         }
-        let others = [self.throttling(), self.reads_of_others()];
+        let others = [self.throttling(), self.disk_of_others()];
         found.extend(others.into_iter().flatten().map(Ok));
         found
     }
@@ -411,8 +434,12 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Reads of others from the disk of the work directory. Writes have no owner: the kernel writes dirty pages later.
-    fn reads_of_others(&self) -> Option<Qualifier> {
+    /// Bytes that others read from the disk of the work directory, with the name of the disk and the fraction of its
+    /// traffic; `None` if unknown. Writes have no owner: the kernel writes dirty pages later.
+    fn reads_of_others(&self) -> Option<(&'a str, u64, f64)> {
+        if self.has_several_hosts() || self.run.clock == ClockKind::Virtual {
+            return None;
+        }
         let environment = &self.run.environment;
         let is_counted = environment.read_source == Some(ReadSource::ProcessIo);
         let dir = environment.work_dir.as_ref().filter(|_| is_counted)?;
@@ -436,7 +463,13 @@ impl<'a> Measured<'a> {
         let (read, written) = (sum(|d| d.read_bytes), sum(|d| d.written_bytes));
         let own = self.sum(|s| s.process.as_ref()?.storage_read_bytes)?;
         let others = read.saturating_sub(own);
-        let share = others as f64 / (read + written) as f64;
+        let traffic = (read + written).max(1);
+        Some((disk, others, others as f64 / traffic as f64))
+    }
+
+    /// The qualifier on a disk from which others read much.
+    fn disk_of_others(&self) -> Option<Qualifier> {
+        let (disk, others, share) = self.reads_of_others()?;
         (u128::from(others) >= SUBSTANTIAL_BYTES && share >= OTHERS_DISK_SHARE).then(|| {
             let text = format!(
                 "other programs read {} from the disk {disk}, {} of its traffic",

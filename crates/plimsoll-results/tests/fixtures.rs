@@ -272,6 +272,7 @@ pub fn profile(repeat: u32, configurations: &[(&str, &str)]) -> Series {
         description: String::new(),
         repeat,
         not_run: vec![],
+        by_operation: false,
     });
     series(kind, configurations.iter().map(of).collect())
 }

@@ -198,17 +198,22 @@ fn reads_of_others_from_the_disk_of_the_files_are_shared() {
         system.process.as_mut().unwrap().storage_read_bytes = Some(own);
         let mut m = small(system);
         m.environment.work_dir.as_mut().unwrap().device = Some(device.into());
-        of_kind(&m, QualifierKind::MachineShared)
+        let share = Run::assemble(m.clone()).disk_share_of_others();
+        (of_kind(&m, QualifierKind::MachineShared), share)
     };
-    assert_only(
-        &of("/dev/sda1", 400 * MIB, 200 * MIB),
-        0.4,
-        "other programs read 200 MiB from the disk sda, 40 % of its traffic",
-    );
-    assert!(of("/dev/sda1", 400 * MIB, 400 * MIB).is_empty());
-    assert!(of("/dev/sda1", 70 * MIB, 7 * MIB).is_empty());
-    assert!(of("/dev/sda1", 2000 * MIB, 1800 * MIB).is_empty());
-    assert!(of("overlay", 400 * MIB, 0).is_empty());
+    let (found, share) = of("/dev/sda1", 400 * MIB, 200 * MIB);
+    let text = "other programs read 200 MiB from the disk sda, 40 % of its traffic";
+    assert_only(&found, 0.4, text);
+    assert_eq!(share, Some(0.4));
+    for (device, read, own, share) in [
+        ("/dev/sda1", 400 * MIB, 400 * MIB, Some(0.0)),
+        // 63 MiB of others are few bytes.
+        ("/dev/sda1", 70 * MIB, 7 * MIB, Some(0.0)),
+        ("/dev/sda1", 1900 * MIB, 1800 * MIB, Some(0.05)),
+        ("overlay", 400 * MIB, 0, None),
+    ] {
+        assert_eq!(of(device, read, own), (vec![], share));
+    }
 }
 
 #[test]

@@ -274,13 +274,14 @@ impl<'a> SeriesDriver<'a> {
     fn prepare(&self, writer: &SeriesWriter, next: &NextRun) -> Result<Preparation, Abort> {
         let series = writer.series();
         let config = config(series, next).map_err(Abort::Refused)?;
+        let waits: Vec<&Settling> = series.runs.iter().flat_map(|run| &run.settling).collect();
         let preparation = prepare(
             self.host(),
             writer.dir().path(),
             &config,
             (&facts(series, next), series.ranks),
             &series.configuration(next.configuration).before,
-            series.kind.strategy().settle(),
+            (series.kind.strategy().settle(), &waits),
         );
         if let Some(words) = preparation.settling.as_ref().and_then(Settling::words) {
             self.host().settled(&words);

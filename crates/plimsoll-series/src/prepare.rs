@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Length of the period over which the use of disks and processors is measured during a wait.
 const SAMPLE: Duration = Duration::from_millis(500);
 
+/// Maximum wait for lasting unrest: the kernel starts to write old dirty pages every 5 s.
+const LASTING_LIMIT: Duration = Duration::from_secs(5);
+
 /// Longest sleep during a wait, after which a stop request of the user is noticed.
 const STOP_POLL: Duration = Duration::from_millis(50);
 
@@ -30,14 +33,15 @@ pub(crate) struct Preparation {
 }
 
 /// Runs the commands before a run, up to the first that fails, and waits by the rule `settle`. The output of the commands
-/// is appended to `commands.log` in the directory of the series, `dir`. Ends early when the user stops the series.
+/// is appended to `commands.log` in the directory of the series, `dir`. The wait is short for unrest that the waits
+/// `earlier` of the series did not outwait. Ends early when the user stops the series.
 pub(crate) fn prepare(
     host: &dyn Host,
     dir: &Path,
     config: &RunConfig,
     (facts, ranks): (&RunFacts, u32),
     commands: &[String],
-    settle: Option<SettleRule>,
+    (settle, earlier): (Option<SettleRule>, &[&Settling]),
 ) -> Preparation {
     let stopped = || host.stop().is_requested();
     let mut hooks = HookRunner::new(&[], &config.plan, &config.target.url, ranks, facts);
@@ -49,12 +53,12 @@ pub(crate) fn prepare(
     Preparation {
         commands: hooks.into_done(),
         failure,
-        settling: settle.map(|rule| wait(host, rule)),
+        settling: settle.map(|rule| wait(host, rule, &Settling::lasting(earlier.iter().copied()))),
     }
 }
 
-/// Waits by a rule, or until the user stops the series.
-fn wait(host: &dyn Host, rule: SettleRule) -> Settling {
+/// Waits by a rule, or until the user stops the series; for the unrest `lasting` a short time only.
+fn wait(host: &dyn Host, rule: SettleRule, lasting: &[Unrest]) -> Settling {
     match rule {
         SettleRule::Fixed(seconds) => {
             if seconds > 0.0 {
@@ -74,16 +78,18 @@ fn wait(host: &dyn Host, rule: SettleRule) -> Settling {
                 Unrest::of(&before.until(&Snapshot::take_at_end()))
             };
             let begun = plimsoll_runtime::now();
-            until_rest(host, begun, duration(limit_s), sample)
+            until_rest(host, begun, duration(limit_s), lasting, sample)
         }
     }
 }
 
-/// Takes samples until one shows no unrest, the limit has passed since `begun`, or the user stops the series.
+/// Takes samples until one shows no unrest, the limit has passed since `begun`, or the user stops the series; if a sample
+/// shows nothing but the unrest `lasting`, until [`LASTING_LIMIT`] has passed.
 fn until_rest(
     host: &dyn Host,
     begun: Instant,
     limit: Duration,
+    lasting: &[Unrest],
     mut sample: impl FnMut() -> Vec<Unrest>,
 ) -> Settling {
     let mut settling = Settling::default();
@@ -99,6 +105,10 @@ fn until_rest(
             Unrest::add(&mut settling.waited_for, unrest.clone());
         }
         if waited >= limit {
+            return settling;
+        }
+        if waited >= LASTING_LIMIT && settling.remaining.iter().all(|u| u.is_among(lasting)) {
+            settling.is_lasting = true;
             return settling;
         }
         // Amounts change with each sample; the user sees each cause once.
@@ -165,7 +175,7 @@ mod tests {
                 .map(|mib| Unrest::DirtyBytes(mib << 20))
                 .collect()
         };
-        let settling = until_rest(&host, plimsoll_runtime::now(), HOUR, sample);
+        let settling = until_rest(&host, plimsoll_runtime::now(), HOUR, &[], sample);
         assert_eq!(settling.waited_for, [Unrest::DirtyBytes(7 << 20)]);
         assert_eq!(settling.remaining, []);
         assert_eq!(samples.next(), None);
@@ -179,18 +189,43 @@ mod tests {
     fn a_wait_ends_at_its_limit_with_what_remains() {
         let host = Recorder::default();
         let busy = || vec![Unrest::OtherPrograms(2.0)];
-        let settling = until_rest(&host, plimsoll_runtime::now(), Duration::ZERO, busy);
+        let settling = until_rest(&host, plimsoll_runtime::now(), Duration::ZERO, &[], busy);
         assert_eq!(settling.remaining, [Unrest::OtherPrograms(2.0)]);
         assert_eq!(settling.waited_for, settling.remaining);
+        assert!(!settling.is_lasting);
+    }
+
+    #[test]
+    fn a_wait_for_lasting_unrest_is_short() {
+        let host = Recorder::default();
+        let long_ago = plimsoll_runtime::now() - LASTING_LIMIT;
+        let lasting = [Unrest::OtherPrograms(1.0)];
+        let busy = || vec![Unrest::OtherPrograms(2.0)];
+        let settling = until_rest(&host, long_ago, HOUR, &lasting, busy);
+        assert!(settling.is_lasting);
+        assert_eq!(settling.remaining, [Unrest::OtherPrograms(2.0)]);
+        // The wait goes on for other unrest, and ends when only lasting unrest remains.
+        let mut samples = [vec![3], vec![2], vec![]].into_iter();
+        let sample = || {
+            let mib = samples.next().unwrap().into_iter();
+            let dirty = mib.map(|mib| Unrest::DirtyBytes(mib << 20));
+            dirty.chain([Unrest::OtherPrograms(2.0)]).collect()
+        };
+        let settling = until_rest(&host, long_ago, HOUR, &lasting, sample);
+        assert!(settling.is_lasting && samples.next().is_none());
+        assert_eq!(
+            settling.waited_for,
+            [Unrest::DirtyBytes(3 << 20), Unrest::OtherPrograms(2.0)]
+        );
     }
 
     #[test]
     fn a_stop_of_the_user_ends_a_wait() {
         let host = Recorder::default();
         host.stop.request();
-        let settling = wait(&host, SettleRule::Fixed(3600.0));
+        let settling = wait(&host, SettleRule::Fixed(3600.0), &[]);
         assert!(settling.seconds < 3600.0);
         let busy = || vec![Unrest::OtherPrograms(2.0)];
-        until_rest(&host, plimsoll_runtime::now(), HOUR, busy);
+        until_rest(&host, plimsoll_runtime::now(), HOUR, &[], busy);
     }
 }

@@ -113,6 +113,7 @@ pub fn profile(targets: &[&str]) -> Series {
         description: String::new(),
         repeat: 1,
         not_run: vec![],
+        by_operation: false,
     });
     series(kind, ('a'..).zip(targets).map(of).collect())
 }

@@ -165,6 +165,11 @@ impl Index {
         }
     }
 
+    /// Entries of all readable results, in no particular order.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.results().map(|(entry, _)| entry)
+    }
+
     /// Names and reasons of at most 100 results that cannot be read, in the order of their names.
     #[must_use]
     pub fn damaged(&self) -> Vec<(String, String)> {

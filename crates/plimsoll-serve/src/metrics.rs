@@ -1,4 +1,4 @@
-//! Metrics of runs in progress in the text format OpenMetrics 1.0 for Prometheus.
+//! Metrics of runs in progress, and numbers of results, in the text format OpenMetrics 1.0 for Prometheus.
 
 use crate::live::{Progress, Totals, progress};
 use crate::problem::Problem;
@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use plimsoll_diagnostics::foreign;
-use plimsoll_results::{IntervalRow, LiveRun};
+use plimsoll_results::{Entry, IntervalRow, LiveRun, QualifierKind};
+use std::collections::BTreeMap;
 
 const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -20,7 +21,8 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem>
                 runs.push((dir.id().to_owned(), run, progress));
             }
         }
-        Ok(render(&runs))
+        let results = NumberOfResults::by_workload(app.index()?.entries());
+        Ok(render(&runs, &results))
     })
     .await?;
     Ok(([(CONTENT_TYPE, CONTENT)], text).into_response())
@@ -28,6 +30,28 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem>
 
 /// A run in progress for the metrics: its id, the contents of its `live.json`, and its measurements so far.
 type LiveEntry = (String, LiveRun, Progress);
+
+/// Numbers of results of a workload or profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct NumberOfResults {
+    all: u64,
+    /// Number of results with a qualifier of each kind; of a series, with a run that has the qualifier.
+    qualified: BTreeMap<QualifierKind, u64>,
+}
+
+impl NumberOfResults {
+    fn by_workload<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<String, Self> {
+        let mut numbers: BTreeMap<String, Self> = BTreeMap::new();
+        for entry in entries {
+            let of_workload = numbers.entry(entry.workload.clone()).or_default();
+            of_workload.all += 1;
+            for kind in &entry.qualifiers {
+                *of_workload.qualified.entry(*kind).or_default() += 1;
+            }
+        }
+        numbers
+    }
+}
 
 /// Function that returns the value of a counter from the totals of an operation.
 type TotalOf = fn(&Totals) -> u128;
@@ -65,7 +89,7 @@ const LATENCIES: [(&str, &str, LatencyOf); 2] = [
     }),
 ];
 
-fn render(runs: &[LiveEntry]) -> String {
+fn render(runs: &[LiveEntry], results: &BTreeMap<String, NumberOfResults>) -> String {
     let mut out = String::new();
     let mut family = |name: &str, kind: &str, help: &str, samples: Vec<String>| {
         out += &format!("# TYPE {name} {kind}\n");
@@ -121,7 +145,38 @@ fn render(runs: &[LiveEntry]) -> String {
         let mean = format!("Mean {help}");
         family(&named("mean"), "gauge", &mean, sample(None, 2));
     }
+    let all = results.iter().map(|(workload, n)| {
+        let labels = label_set(&[("workload", workload)]);
+        format!("{labels} {}", n.all)
+    });
+    family(
+        "plimsoll_results",
+        "gauge",
+        "Results below the results root",
+        all.collect(),
+    );
+    // A kind without results has a sample too: an absent sample is no zero.
+    let qualified = results.iter().flat_map(|(workload, n)| {
+        QualifierKind::ALL.iter().map(move |kind| {
+            let kind_name = name_in_json(*kind);
+            let pairs = [("workload", workload.as_str()), ("qualifier", &kind_name)];
+            let number = n.qualified.get(kind).unwrap_or(&0);
+            format!("{} {number}", label_set(&pairs))
+        })
+    });
+    family(
+        "plimsoll_qualified_results",
+        "gauge",
+        "Results below the results root that the qualifier limits",
+        qualified.collect(),
+    );
     out + "# EOF\n"
+}
+
+/// Name of a kind of qualifier in `run.json`.
+fn name_in_json(kind: QualifierKind) -> String {
+    let json = serde_json::to_value(kind).expect("a variant without fields is a text");
+    json.as_str().unwrap_or_default().to_owned()
 }
 
 /// Labels of a sample: id and workload of the run and, optionally, name, kind and quantile of an operation.
@@ -131,6 +186,11 @@ fn labels(id: &str, run: &LiveRun, operation: Option<(&str, &str, Option<&str>)>
         pairs.extend([("operation", name), ("kind", kind)]);
         pairs.extend(quantile.map(|q| ("quantile", q)));
     }
+    label_set(&pairs)
+}
+
+/// Names and values of labels in the text format.
+fn label_set(pairs: &[(&str, &str)]) -> String {
     let shown = pairs.iter().map(|(n, v)| format!("{n}=\"{}\"", escaped(v)));
     format!("{{{}}}", shown.collect::<Vec<_>>().join(","))
 }
@@ -187,7 +247,8 @@ mod tests {
         };
         let mut progress = Progress::default();
         progress.add(vec![row(0, 10), row(1, 5)]);
-        let text = render(&[("abc123".into(), run, progress)]);
+        let runs = [("abc123".into(), run, progress)];
+        let text = render(&runs, &BTreeMap::new());
         let samples: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
         let run = r#"{run="abc123",workload="w""#;
         let read = format!(r#"{run},operation="a\"b\\c\nd",kind="read""#);
@@ -206,5 +267,35 @@ mod tests {
         ];
         assert_eq!(samples, expected);
         assert!(text.ends_with("\n# EOF\n"));
+    }
+
+    #[test]
+    fn results_are_counted_by_workload_and_qualifier() {
+        use QualifierKind::{MeasuresMemory, NotSteady, OneRun};
+        let entry = |workload: &str, qualifiers: &[QualifierKind]| Entry {
+            workload: workload.into(),
+            qualifiers: qualifiers.iter().copied().collect(),
+            ..Entry::default()
+        };
+        let entries = [
+            entry("varmail", &[MeasuresMemory, NotSteady, OneRun]),
+            entry("oltp", &[]),
+            entry("varmail", &[MeasuresMemory]),
+        ];
+        let text = render(&[], &NumberOfResults::by_workload(entries.iter()));
+        let samples = text.lines().filter(|l| l.starts_with("plimsoll_"));
+        let counted = samples.filter(|l| l.contains('{') && !l.ends_with(" 0"));
+        assert_eq!(
+            counted.collect::<Vec<_>>(),
+            [
+                r#"plimsoll_results{workload="oltp"} 1"#,
+                r#"plimsoll_results{workload="varmail"} 2"#,
+                r#"plimsoll_qualified_results{workload="varmail",qualifier="measures_memory"} 2"#,
+                r#"plimsoll_qualified_results{workload="varmail",qualifier="not_steady"} 1"#,
+                r#"plimsoll_qualified_results{workload="varmail",qualifier="one_run"} 1"#,
+            ]
+        );
+        let none = r#"plimsoll_qualified_results{workload="oltp",qualifier="measures_memory"} 0"#;
+        assert!(text.lines().any(|line| line == none), "{text}");
     }
 }

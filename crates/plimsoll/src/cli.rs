@@ -1,6 +1,7 @@
 //! Command line of `plimsoll` for clap: subcommands, their arguments, and the help.
 
 mod ab;
+mod check;
 mod documents;
 mod events;
 mod examples;
@@ -20,6 +21,7 @@ mod values;
 mod workloads;
 
 pub use ab::AbArgs;
+pub use check::CheckArgs;
 pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
 pub use hosts::{HostsCheckArgs, HostsCommand};
@@ -40,8 +42,8 @@ pub use workloads::{
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use examples::{
-    AB_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, HOSTS_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES,
-    RESUME_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
+    AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, HOSTS_EXAMPLES, MD_EXAMPLES,
+    PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
 };
 use std::path::PathBuf;
 
@@ -90,6 +92,9 @@ pub enum Command {
     /// Compare two variants of a run in pairs of runs
     #[command(after_help = AB_EXAMPLES)]
     Ab(Box<AbArgs>),
+    /// Check a mount or a server in about a minute: transfers, flushes, metadata
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(Box<CheckArgs>),
     /// Run a Filebench profile on one or several file systems
     #[command(after_help = PROFILE_EXAMPLES)]
     Profile(Box<ProfileArgs>),
@@ -238,7 +243,7 @@ pub struct ResultsRoot {
     pub results: PathBuf,
 }
 
-/// Options of `run`, `curve`, `find`, `ab`, `profile` and `resume` for the printed report and for the ranks of runs.
+/// Options of `run`, `curve`, `find`, `ab`, `check`, `profile` and `resume` for the printed report and for the ranks of runs.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
     /// Output format of the report; json prints the results file alone: run.json, or series.json

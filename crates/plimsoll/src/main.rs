@@ -112,6 +112,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Find(args) => commands::find::run(&args),
         Command::Ab(args) => commands::ab::run(&args),
         Command::Md(args) => commands::md::run(&args),
+        Command::Check(args) => commands::profile::check(*args),
         Command::Profile(args) => commands::profile::run(*args),
         Command::Resume(args) => commands::series::resume(&args),
         Command::MakeRun(args) => commands::series::make_run(&args),

@@ -39,9 +39,10 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         let mean = (latency.count() > 0).then(|| Duration::from_nanos(latency.mean() as u64));
         let missed = metric.criteria.missed(&processes, mean);
         reasons.extend(missed.into_iter().map(|m| Reason::new(m.code, m.text)));
-        if metric.criteria.refuses_queue_growth() {
-            reasons.extend(queue_growth(outcome, service.mean()));
-        }
+    }
+    let criteria = plan.metric.as_ref().map(|metric| &metric.criteria);
+    if criteria.is_none_or(Criteria::refuses_queue_growth) {
+        reasons.extend(queue_growth(outcome, service.mean()));
     }
     let events: Vec<(u64, u64)> = outcome.schedules.iter().map(achieved).collect();
     let missed = Criteria::default().missed_total(
@@ -71,7 +72,7 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
 fn queue_growth(outcome: &Outcome, mean_service_ns: f64) -> Option<Reason> {
     let BacklogGrowth { first_ns, last_ns } = outcome.backlog.growth(mean_service_ns)?;
     let text = format!(
-        "the queue of the target grew through the measured window: processes were behind their schedules, dropped \
+        "the queue of the target grew through the measured window: the schedule of the load was behind, dropped \
          operations included, by {:.1} ms in the first tenth of the window and by {:.1} ms in the last, with a mean \
          service time of {:.1} ms",
         first_ns / 1e6,

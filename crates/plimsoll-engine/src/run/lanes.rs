@@ -305,6 +305,7 @@ fn context(
         owes_budget: false,
         cap_usage: vec![CapUsage::default(); program.caps.len()].into(),
         events: WindowCounts::default(),
+        event_backlog: None,
         seen: vec![0; program.blocks.len()].into(),
         semaphores: semaphores.collect(),
         rotation_at: 0,

@@ -31,7 +31,7 @@ mod work_dir;
 pub use clean::{clean, end_claim};
 pub use command::{CommandEnd, Limits, kill_commands, run_command};
 pub use marker::is_left_by_run;
-pub use preflight::{Preflight, preflight};
+pub use preflight::{Preflight, direct_io, preflight};
 
 use crate::stage_state::Sample;
 use plimsoll_measure::{

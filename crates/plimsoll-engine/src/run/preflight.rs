@@ -61,6 +61,16 @@ pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineEr
     look(plan, settings, 1)
 }
 
+/// Support of the target of a run, at the work directory of the Plan, for direct I/O.
+///
+/// # Errors
+/// If the target cannot be inspected.
+pub fn direct_io(plan: &Plan, settings: &Settings) -> Result<DirectIo, EngineError> {
+    let target = run_target::connect(&settings.target, &plan.work_dir, Purpose::Inspect, None);
+    let pool = super::setup_pool(target.map_err(EngineError::refused)?, plan)?;
+    Ok(pool.target.direct_io())
+}
+
 /// The preflight of a run of `ranks` ranks.
 pub(super) fn look(plan: &Plan, settings: &Settings, ranks: u32) -> Result<Preflight, EngineError> {
     plan.check().map_err(EngineError::refused)?;

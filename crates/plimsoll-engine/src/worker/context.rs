@@ -5,7 +5,7 @@ use super::sampling::CpuSampling;
 use crate::file_pool::{BlockCursor, Choice, Existence, FilesetState, Want};
 use crate::program::Compiled;
 use crate::run_state::RunState;
-use crate::schedule::WindowCounts;
+use crate::schedule::{EventBacklog, WindowCounts};
 use crate::sync::Semaphore;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::{Lane, Stopped};
@@ -171,6 +171,8 @@ pub(crate) struct WorkerContext {
     pub(crate) cap_usage: Box<[CapUsage]>,
     /// Counts of the events that the worker has taken.
     pub(crate) events: WindowCounts,
+    /// Backlogs of the event schedule; `None` until the worker follows the schedule.
+    pub(crate) event_backlog: Option<Box<EventBacklog>>,
     pub(crate) seen: Box<[u64]>,
     pub(crate) semaphores: Box<[Arc<Semaphore>]>,
     pub(crate) rotation_at: u32,

@@ -14,6 +14,7 @@ use ops::took_effect;
 pub(crate) use sampling::CpuSampling;
 
 use crate::program::{Compiled, Instr};
+use crate::sync::lock;
 use plimsoll_lane::Task;
 use plimsoll_plan::{FileId, Op, Plan, Value, WorkerGroup};
 use plimsoll_target::{ContentPool, OpError, Session};
@@ -305,6 +306,9 @@ impl<S: Session> Worker<S> {
         let program = &self.context.program;
         if program.takes_events() {
             shared.events_left(&self.context.events, program.follows_events(), now);
+            if let Some(of_events) = &self.context.event_backlog {
+                lock(&shared.backlog).add(&of_events.backlog);
+            }
         }
         // The run does not wait for the files to be closed.
         shared.worker_exited(now);

@@ -290,6 +290,7 @@ fn the_page_cache_is_counted_in_bytes() {
         dirtied_bytes: 30 << 12,
         written_back_bytes: 20 << 12,
         cached_bytes: 300 << 10,
+        dirty_bytes_before: 12 << 10,
         dirty_bytes: 12 << 10,
     };
     assert_eq!(used, expected);
@@ -298,6 +299,8 @@ fn the_page_cache_is_counted_in_bytes() {
         written_out_bytes: used.written_out_bytes + 2,
         dirtied_bytes: used.dirtied_bytes + 3,
         written_back_bytes: used.written_back_bytes + 4,
+        dirty_bytes_before: 99 << 10,
+        dirty_bytes: 99 << 10,
         ..used.clone()
     };
     let expected = PageCacheUse {
@@ -305,6 +308,7 @@ fn the_page_cache_is_counted_in_bytes() {
         written_out_bytes: 2,
         dirtied_bytes: 3,
         written_back_bytes: 4,
+        dirty_bytes: 99 << 10,
         ..used
     };
     assert_eq!(later.since(&used), expected);

@@ -227,7 +227,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
 
 /// All operations that count, in the order of their first occurrence: the name in tables, and name and kind. The name in
 /// tables has the kind if operations of a run share the name.
-pub(super) fn operation_names<'a>(
+pub(crate) fn operation_names<'a>(
     runs: impl Iterator<Item = &'a Run> + Clone,
 ) -> Vec<(String, (String, String))> {
     let all = runs.clone().flat_map(|r| &r.operations);
@@ -311,7 +311,20 @@ const FACTS: [Fact; 23] = [
     }),
 ];
 
-/// Minimum difference between the fractions of the processors that other processes used, for a warning.
+/// Minimum difference between the dirty bytes before the measured windows, for a warning: a disk of 100 MiB/s writes so
+/// many bytes in most of a second, which delays the operations of a short window.
+const MIN_DIFFERENCE_OF_DIRTY_BYTES: f64 = (64 << 20) as f64;
+
+/// Minimum ratio of the dirty bytes before the measured windows, for a warning: twice the bytes keep the disk busy twice
+/// as long.
+const MIN_RATIO_OF_DIRTY_BYTES: f64 = 2.0;
+
+/// Minimum difference between the used fractions of the file systems, for a warning: fuller file systems scatter new
+/// files more, and fuller flash devices move more data before they can write.
+const MIN_DIFFERENCE_OF_USED_SPACE: f64 = 0.1;
+
+/// Minimum difference between the fractions of the processors, or of the disk's traffic, that others used, for a
+/// warning.
 const MIN_DIFFERENCE_OF_OTHERS: f64 = 0.05;
 
 /// Text of a fact that may be unknown.
@@ -336,21 +349,101 @@ fn of_work_dir(run: &Run, fact: fn(&WorkDir) -> Option<String>) -> String {
     }
 }
 
-/// A warning if other processes used clearly different fractions of the processors in the first runs of two sets.
-fn others(sets: &[RunSet<'_>]) -> Option<String> {
-    let shares: Vec<(&str, f64)> = sets
+/// Figures of the first runs of two sets that are too different: the figure of the first set that has the figure, and
+/// figure and name of another set. `None` if no two figures are too different.
+fn far_apart<'a>(
+    sets: &[RunSet<'a>],
+    figure: impl Fn(&Run) -> Option<f64>,
+    too_different: impl Fn(f64, f64) -> bool,
+) -> Option<(f64, f64, &'a str)> {
+    let mut figures = sets
         .iter()
-        .filter_map(|s| Some((s.name, s.runs.first()?.processor_share_of_others()?)))
-        .collect();
-    let (_, first) = *shares.first()?;
-    let (other, share) = shares
-        .iter()
-        .find(|(_, share)| (share - first).abs() >= MIN_DIFFERENCE_OF_OTHERS)?;
+        .filter_map(|s| Some((s.name, figure(s.runs.first()?)?)));
+    let (_, first) = figures.next()?;
+    let (name, other) = figures.find(|(_, other)| too_different(first, *other))?;
+    Some((first, other, name))
+}
+
+/// A warning if the kernel still had to write clearly different amounts of data to disks when the measured windows of
+/// the first runs of two sets began. Only runs with files on this machine are compared.
+fn dirty_bytes(sets: &[RunSet<'_>]) -> Option<String> {
+    let (first, dirty, other) = far_apart(sets, dirty_before, |a, b| {
+        let (less, more) = (a.min(b), a.max(b));
+        more - less >= MIN_DIFFERENCE_OF_DIRTY_BYTES && more >= MIN_RATIO_OF_DIRTY_BYTES * less
+    })?;
     Some(format!(
-        "the use of the processors by other processes differs: {:.0} %, but {:.0} % of {other}",
+        "the amount of dirty pages before the measured window differs: {}, but {} of {other}",
+        Bytes(first as u64),
+        Bytes(dirty as u64)
+    ))
+}
+
+fn dirty_before(run: &Run) -> Option<f64> {
+    run.environment.work_dir.as_ref()?;
+    let stage = run.stages.first().map(|stage| &stage.window.system);
+    let cache = stage.unwrap_or(&run.system).page_cache.as_ref()?;
+    Some(cache.dirty_bytes_before as f64)
+}
+
+/// A warning if clearly different fractions of the file systems were in use before the first runs of two sets.
+fn used_space(sets: &[RunSet<'_>]) -> Option<String> {
+    let used = |run: &Run| run.environment.work_dir.as_ref()?.used_share();
+    let shares = far_apart(sets, used, apart(MIN_DIFFERENCE_OF_USED_SPACE));
+    shares.map(|shares| of_shares("the used space of the file system", shares))
+}
+
+/// A warning with the mitigations of processor vulnerabilities that differ between the first runs of two sets.
+fn mitigations(sets: &[RunSet<'_>]) -> Option<String> {
+    let mut all = sets.iter().filter_map(|s| {
+        let of_run = &s.runs.first()?.environment.mitigations;
+        (!of_run.is_empty()).then_some((s.name, of_run))
+    });
+    let (_, first) = all.next()?;
+    let (other, of_other) = all.find(|(_, mitigations)| *mitigations != first)?;
+    let names = distinct(first.keys().chain(of_other.keys()).cloned());
+    let differ = |name: String| {
+        let (here, there) = (first.get(&name), of_other.get(&name));
+        (here != there).then(|| format!("{name}: {}, but {}", known(here), known(there)))
+    };
+    let list: Vec<String> = names.into_iter().filter_map(differ).collect();
+    Some(format!(
+        "the mitigation of processor vulnerabilities differs: {} of {other}",
+        list.join("; ")
+    ))
+}
+
+/// A warning if other processes used clearly different fractions of the processors in the first runs of two sets.
+fn processors_of_others(sets: &[RunSet<'_>]) -> Option<String> {
+    let shares = far_apart(
+        sets,
+        Run::processor_share_of_others,
+        apart(MIN_DIFFERENCE_OF_OTHERS),
+    );
+    shares.map(|shares| of_shares("the use of the processors by other processes", shares))
+}
+
+/// A warning if other processes read clearly different fractions of the traffic of the work directories' disks.
+fn disk_of_others(sets: &[RunSet<'_>]) -> Option<String> {
+    let shares = far_apart(
+        sets,
+        Run::disk_share_of_others,
+        apart(MIN_DIFFERENCE_OF_OTHERS),
+    );
+    shares.map(|shares| of_shares("the share of other processes in the disk's traffic", shares))
+}
+
+/// Whether two figures differ by at least `min`.
+fn apart(min: f64) -> impl Fn(f64, f64) -> bool {
+    move |a, b| (a - b).abs() >= min
+}
+
+/// A warning that the fraction `what` of the first set differs from the fraction of the set `other`.
+fn of_shares(what: &str, (first, share, other): (f64, f64, &str)) -> String {
+    format!(
+        "{what} differs: {:.0} %, but {:.0} % of {other}",
         100.0 * first,
         100.0 * share
-    ))
+    )
 }
 
 /// Warnings about differences between the sets that impair the comparison.
@@ -374,7 +467,14 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
         Some(format!("{name} differs: {first}, but {value} of {other}"))
     };
     warnings.extend(FACTS.iter().filter_map(|(name, of)| differ(name, *of)));
-    warnings.extend(others(sets));
+    let measured = [
+        mitigations,
+        processors_of_others,
+        disk_of_others,
+        dirty_bytes,
+        used_space,
+    ];
+    warnings.extend(measured.iter().filter_map(|warning| warning(sets)));
     warnings.extend(parameters(sets));
     warnings
 }

@@ -18,6 +18,10 @@ pub struct Profile {
     pub repeat: u32,
     /// Configurations of the profile that cannot be run; empty if all configurations are run.
     pub not_run: Vec<SkippedConfiguration>,
+    /// Whether the report has a row for each operation of a configuration with few operations, as the report of a check
+    /// has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_operation: bool,
 }
 
 /// A configuration of a profile that cannot be run, because its workload or its function is missing.

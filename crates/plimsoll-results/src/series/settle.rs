@@ -52,8 +52,12 @@ pub struct Settling {
     /// What was not at rest during the wait, with the largest amount; empty for a fixed time, and if the machine was at
     /// rest.
     pub waited_for: Vec<Unrest>,
-    /// What was still not at rest when the limit of the wait had passed; empty if the machine came to rest.
+    /// What was still not at rest when the wait ended; empty if the machine came to rest.
     pub remaining: Vec<Unrest>,
+    /// Whether the wait ended before its limit because all that remained is lasting unrest: an earlier wait of the series
+    /// had ended with the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lasting: bool,
 }
 
 /// Something of the machine that is not at rest, with its amount.
@@ -110,6 +114,13 @@ impl Unrest {
         }
     }
 
+    /// Whether `list` has unrest of the same kind.
+    #[must_use]
+    pub fn is_among(&self, list: &[Self]) -> bool {
+        let kind = std::mem::discriminant(self);
+        list.iter().any(|u| std::mem::discriminant(u) == kind)
+    }
+
     fn amount(&self) -> f64 {
         match self {
             Self::DirtyBytes(bytes) => *bytes as f64,
@@ -134,6 +145,34 @@ impl fmt::Display for Unrest {
 }
 
 impl Settling {
+    /// Lasting unrest, which the next wait need not outwait: what remained at the end of the waits `earlier`, in their
+    /// order, since the machine last came to rest. Dirty pages that shrank to less than half during a wait are not
+    /// lasting, because a further wait helps.
+    #[must_use]
+    pub fn lasting<'a>(earlier: impl Iterator<Item = &'a Self>) -> Vec<Unrest> {
+        let mut lasting = Vec::new();
+        for wait in earlier {
+            if wait.remaining.is_empty() {
+                lasting.clear();
+            }
+            let remaining = wait.remaining.iter().filter(|u| !wait.shrank(u));
+            remaining.for_each(|u| Unrest::add(&mut lasting, u.clone()));
+        }
+        lasting
+    }
+
+    /// Whether the dirty pages `remaining` are less than half of the largest amount during the wait.
+    fn shrank(&self, remaining: &Unrest) -> bool {
+        let largest = |list: &[Unrest]| {
+            let of_kind = list
+                .iter()
+                .filter(|u| u.is_among(std::slice::from_ref(remaining)));
+            of_kind.map(Unrest::amount).fold(0.0, f64::max)
+        };
+        matches!(remaining, Unrest::DirtyBytes(_))
+            && remaining.amount() < largest(&self.waited_for) / 2.0
+    }
+
     /// The wait in a sentence, such as `waited 4.5 s for dirty pages (120 MiB)`; `None` without a wait.
     #[must_use]
     pub fn words(&self) -> Option<String> {
@@ -143,10 +182,14 @@ impl Settling {
         };
         let waited = format!("waited {:.1} s", self.seconds);
         match (self.waited_for.is_empty(), self.remaining.is_empty()) {
-            (_, false) => Some(format!(
-                "{waited}; not at rest at the limit: {}",
-                list(&self.remaining)
-            )),
+            (_, false) => {
+                let when = if self.is_lasting {
+                    "not at rest, as at the end of an earlier wait"
+                } else {
+                    "not at rest at the limit"
+                };
+                Some(format!("{waited}; {when}: {}", list(&self.remaining)))
+            }
             (false, true) => Some(format!("{waited} for {}", list(&self.waited_for))),
             (true, true) => (self.seconds >= 0.05).then_some(waited),
         }
@@ -232,6 +275,7 @@ mod tests {
                 seconds,
                 waited_for: waited_for.to_vec(),
                 remaining: remaining.to_vec(),
+                is_lasting: false,
             };
             settling.words()
         };
@@ -247,6 +291,42 @@ mod tests {
             wait(60.0, &dirty, &dirty).unwrap(),
             "waited 60.0 s; not at rest at the limit: dirty pages (32 MiB)"
         );
+        let lasting = Settling {
+            seconds: 5.0,
+            waited_for: programs.to_vec(),
+            remaining: programs.to_vec(),
+            is_lasting: true,
+        };
+        assert_eq!(
+            lasting.words().unwrap(),
+            "waited 5.0 s; not at rest, as at the end of an earlier wait: other programs (1.2 processors in use)"
+        );
+    }
+
+    #[test]
+    fn what_remained_since_the_last_rest_is_lasting() {
+        let wait = |waited_for: &[Unrest], remaining: &[Unrest]| Settling {
+            waited_for: waited_for.to_vec(),
+            remaining: remaining.to_vec(),
+            ..Settling::default()
+        };
+        let (programs, dirty) = (Unrest::OtherPrograms(1.0), Unrest::DirtyBytes(100 << 20));
+        let both = [programs.clone(), dirty.clone()];
+        let of_programs = wait(&both, &both[..1]);
+        let of_dirty = wait(&both, &both[1..]);
+        let rest = wait(&both, &[]);
+        assert_eq!(Settling::lasting([].iter()), []);
+        assert_eq!(
+            Settling::lasting([of_programs.clone(), of_dirty].iter()),
+            both
+        );
+        let waits = [of_programs.clone(), rest.clone()];
+        assert_eq!(Settling::lasting(waits.iter()), []);
+        let waits = [rest, of_programs];
+        assert_eq!(Settling::lasting(waits.iter()), [programs]);
+        // 49 of 100 MiB are still dirty: the disk writes them in a further wait.
+        let written = wait(&[dirty], &[Unrest::DirtyBytes(49 << 20)]);
+        assert_eq!(Settling::lasting([written].iter()), []);
     }
 
     #[test]

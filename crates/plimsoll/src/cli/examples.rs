@@ -84,6 +84,20 @@ ratio of the primary figure, B by A, with a 95 % confidence interval. A pair wit
 Exit codes: 0 at least two pairs count, 1 failed, 2 bad usage or input, 3 fewer pairs count, 130 \
 interrupted by a signal.";
 
+pub(super) const CHECK_EXAMPLES: &str = "\
+Examples:
+  plimsoll check /mnt/t
+      eleven steps of five seconds each, in /mnt/t/plimsoll-check, which is removed
+  plimsoll check nfs4://server/export
+  plimsoll check /mnt/t --time 1s --only fsync --only mail
+  plimsoll compare check-before check-after
+      two checks, step by step
+
+Reads and writes of the steps go past the page cache where the file system supports direct I/O. A step that the target \
+does not support is left out and named.
+Exit codes: 0 all steps are valid, 1 a step failed, 2 bad usage or input, 3 a step is invalid, 130 \
+interrupted by a signal.";
+
 pub(super) const PROFILE_EXAMPLES: &str = "\
 Examples:
   plimsoll profile fileio --dry-run

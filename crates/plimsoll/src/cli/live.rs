@@ -16,6 +16,7 @@ impl Command {
             Self::Curve(args) => (&args.manner, args.how.clock()),
             Self::Find(args) => (&args.manner, args.how.clock()),
             Self::Profile(args) => (&args.manner, args.how.clock()),
+            Self::Check(args) => (&args.manner, args.clock()),
             Self::Ab(args) => (&args.manner, args.clock()),
             _ => return Ok(()),
         };

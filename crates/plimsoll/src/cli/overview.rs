@@ -8,7 +8,9 @@ use std::fmt::Write;
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Measure",
-        &["run", "curve", "find", "ab", "profile", "md", "resume"],
+        &[
+            "run", "check", "curve", "find", "ab", "profile", "md", "resume",
+        ],
     ),
     ("Files", &["populate", "clean"]),
     ("Workloads", &["workloads"]),
@@ -110,7 +112,7 @@ mod tests {
             .collect();
         assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), visible);
         assert_eq!(grouped.len(), visible.len());
-        assert!(grouped.len() <= 17, "{}", grouped.len());
+        assert!(grouped.len() <= 18, "{}", grouped.len());
     }
 
     #[test]

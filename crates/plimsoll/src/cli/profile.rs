@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Arguments of `profile`.
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
-    /// Built-in name (fileio, filemacro, filemicro), or path of a file with DEFAULTS and CONFIG
+    /// Built-in name (check, fileio, filemacro, filemicro), or path of a file with DEFAULTS and CONFIG
     /// blocks
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -54,6 +54,14 @@ pub struct FileSystem {
     pub target: Option<String>,
 }
 
+/// Whether a place is the URL of a target: a value with a colon before any slash, or the name of a target without files. A
+/// directory name with a colon is given as `./a:b`.
+pub(super) fn is_target(place: &str) -> bool {
+    let scheme = place.split_once(':').map(|(scheme, _)| scheme);
+    let needs_no_dir = plimsoll_target::scheme_of(place).is_some_and(|s| !s.keeps_files());
+    scheme.is_some_and(|s| !s.contains('/')) || needs_no_dir
+}
+
 fn file_system(value: OsString) -> Result<FileSystem, String> {
     let text = value.to_string_lossy();
     let wrong = || {
@@ -67,11 +75,7 @@ fn file_system(value: OsString) -> Result<FileSystem, String> {
     if label.is_empty() || place.is_empty() {
         return Err(wrong());
     }
-    // A value with a colon before any slash is the URL of a target; a directory name with a colon is given as `./a:b`.
-    let scheme = place.split_once(':').map(|(scheme, _)| scheme);
-    let needs_no_dir = plimsoll_target::scheme_of(place).is_some_and(|s| !s.keeps_files());
-    let is_target = scheme.is_some_and(|s| !s.contains('/')) || needs_no_dir;
-    let (dir, target) = match (is_target, value.to_str()) {
+    let (dir, target) = match (is_target(place), value.to_str()) {
         (true, _) => (None, Some(place.to_owned())),
         (false, Some(_)) => (Some(place.into()), None),
         // Directories are compared as bytes, which need not be valid UTF-8.

@@ -1,4 +1,4 @@
-//! `profile`: runs every configuration of a Filebench profile.
+//! `profile`: runs every configuration of a Filebench profile; `check`: runs the built-in profile `check` on one place.
 
 mod catalog;
 mod clients;
@@ -8,9 +8,10 @@ mod setup;
 
 use super::series::{self, ReadySeries};
 use super::sut;
-use crate::cli::ProfileArgs;
+use crate::cli::{CheckArgs, ProfileArgs};
 use crate::exit::{CommandError, Exit};
 use plimsoll_series::refuse_results_among_files;
+use setup::PreparedProfile;
 
 /// Makes the runs, writes the results and prints the report.
 pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
@@ -22,10 +23,29 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
     args.manner.ranks.check_hosts()?;
     if args.how.dry_run {
         sut::text()?;
-        return list::run(args);
+        return list::run(&PreparedProfile::read(args, 1)?);
     }
+    make(args, |ranks| PreparedProfile::read(args, ranks))
+}
+
+/// Makes the steps of a check, writes the results and prints the table.
+pub fn check(args: CheckArgs) -> Result<Exit, CommandError> {
+    let args = &args.into_profile()?;
+    args.manner.ranks.check_hosts()?;
+    if args.how.dry_run {
+        sut::text()?;
+        return list::run(&PreparedProfile::of_check(args, 1)?);
+    }
+    make(args, |ranks| PreparedProfile::of_check(args, ranks))
+}
+
+/// Makes the runs of the profile that `prepare` makes for a number of ranks, unless a run would be refused.
+fn make<'a>(
+    args: &'a ProfileArgs,
+    prepare: impl FnOnce(u32) -> Result<PreparedProfile<'a>, CommandError>,
+) -> Result<Exit, CommandError> {
     series::run(&args.manner, 1, |communicator| {
-        let ready = setup::PreparedProfile::read(args, communicator.working())?;
+        let ready = prepare(communicator.working())?;
         let refused = ready.refusals()?;
         if !refused.is_empty() {
             return Err(CommandError::usage(refused.join("\n  ")));

@@ -56,6 +56,7 @@ const CASES: &[&str] = &[
     "singlestreamreaddirect filesize=4m",
     "singlestreamwrite iosize=8k",
     "singlestreamwritedirect iosize=8k",
+    "singlestreamwritefsync filesize=4m",
     "varmail nfiles=100 filesize=4k nthreads=4",
     "videoserver filesize=2m numactivevids=4 numpassivevids=6 nthreads=4 repintval=1",
     "webproxy nfiles=300 meanfilesize=4k nthreads=8",

@@ -125,7 +125,7 @@ impl WorkerContext {
         };
         let due = match count {
             0 => None,
-            n => self.take_events(n),
+            n => self.take_events(kind, n),
         };
         let lane = self.lane.clone();
         let wait = async move {
@@ -146,17 +146,23 @@ impl WorkerContext {
         Ok(())
     }
 
-    /// Takes the next `count` events. Returns the due time of the last event; `None` without an event rate.
-    fn take_events(&mut self, count: u64) -> Option<Nanos> {
+    /// Takes the next `count` events for a limiter of a kind. Returns the due time of the last event; `None` without an event rate.
+    fn take_events(&mut self, kind: LimitKind, count: u64) -> Option<Nanos> {
         let events = self.shared.events.as_ref()?;
         let start = self.shared.started.load(Relaxed);
-        let taken = events.take(self.lane.now().saturating_sub(start), count);
+        let now = self.lane.now();
+        let taken = events.take(now.saturating_sub(start), count);
         if !taken.dropped.is_empty() && self.shared.has_followers() {
             let window = self.shared.window.bounds();
             let dropped = self.shared.events_in_window(&taken.dropped, window);
             self.events.in_window(window).dropped += dropped;
         }
-        Some(taken.due_after(start))
+        let due = taken.due_after(start);
+        if kind == LimitKind::Calls {
+            let backlog = self.event_backlog.get_or_insert_default();
+            backlog.record(events, self.shared.window.bounds(), now, due);
+        }
+        Some(due)
     }
 }
 

@@ -216,6 +216,7 @@ fn sample_environment(fs_type: &str) -> Environment {
             device: Some("/dev/sda1".into()),
             mount_point: Some("/mnt/test".into()),
             mount_options: vec!["noatime".into(), "logbsize=64k".into()],
+            ..WorkDir::default()
         }),
         ..Environment::default()
     }

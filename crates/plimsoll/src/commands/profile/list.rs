@@ -1,7 +1,7 @@
 //! `profile --dry-run`: lists the planned runs of a profile, with files and parameters, without making any run.
 
 use super::setup::PreparedProfile;
-use crate::cli::{Format, ProfileArgs};
+use crate::cli::Format;
 use crate::commands::print;
 use crate::exit::{CommandError, Exit};
 use crate::series_text::missing_length;
@@ -13,11 +13,10 @@ use plimsoll_results::{Configuration, Document};
 ///
 /// # Errors
 /// A usage error with the reasons of preflight, after the list is printed, if a run would be refused.
-pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
-    let ready = PreparedProfile::read(args, 1)?;
-    match args.manner.format {
+pub(super) fn run(ready: &PreparedProfile<'_>) -> Result<Exit, CommandError> {
+    match ready.args.manner.format {
         Format::Json => print(&ready.series.to_json())?,
-        Format::Text => print(&text(&ready)?)?,
+        Format::Text => print(&text(ready)?)?,
     };
     match ready.refusals()?.as_slice() {
         [] => Ok(Exit::Valid),

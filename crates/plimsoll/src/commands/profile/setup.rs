@@ -12,8 +12,15 @@ use plimsoll_results::{
     Configuration, Profile as ProfileFigures, Series, SeriesKind, SkippedConfiguration,
 };
 use plimsoll_series::events::check_phases;
+use plimsoll_target::DirectIo;
 use plimsoll_workload::profile::{BUILTINS, CaseFilesystem, CaseList, Profile, ProfileOverrides};
 use std::path::{Path, PathBuf};
+
+/// Parameter of workloads that chooses direct I/O.
+const DIRECT_IO: &str = "directio";
+
+/// Smallest transfer of a check, in bytes.
+const SMALLEST_TRANSFER: u64 = 4096;
 
 /// Directory in which a profile's results directory is created if neither `--results` nor `stats` names another.
 const DEFAULT_RESULTS_DIR: &str = "plimsoll-results";
@@ -39,12 +46,42 @@ pub(super) struct PreparedProfile<'a> {
     pub(super) series: Series,
     /// Parent of the results directory.
     pub(super) root: PathBuf,
-    args: &'a ProfileArgs,
+    pub(super) args: &'a ProfileArgs,
 }
 
 impl<'a> PreparedProfile<'a> {
     /// Reads the profile and prepares its runs.
     pub(super) fn read(args: &'a ProfileArgs, ranks: u32) -> Result<Self, CommandError> {
+        Self::with_sets(args, ranks, &args.how.files.set)
+    }
+
+    /// Reads the profile of a check and prepares its steps: with direct I/O where the target supports direct I/O, and
+    /// without the steps that the target refuses, unless the target refuses all.
+    pub(super) fn of_check(args: &'a ProfileArgs, ranks: u32) -> Result<Self, CommandError> {
+        let mut ready = Self::read(args, ranks)?;
+        let mut sets = args.how.files.set.clone();
+        let is_open = ready.uses_direct_io() && !sets.iter().any(|(name, _)| name == DIRECT_IO);
+        if is_open && !ready.takes_direct_io()? {
+            sets.push((DIRECT_IO.to_owned(), "0".to_owned()));
+            ready = Self::with_sets(args, ranks, &sets)?;
+            if ready.is_local() {
+                let text = "the file system does not support direct I/O: reads and writes go through the page cache";
+                ready.series.notes.push(Note::from(text.to_owned()));
+            }
+        }
+        ready.skip_refused()?;
+        if let SeriesKind::Profile(figures) = &mut ready.series.kind {
+            figures.by_operation = true;
+        }
+        Ok(ready)
+    }
+
+    /// Reads the profile and prepares its runs with the parameters `sets`.
+    fn with_sets(
+        args: &'a ProfileArgs,
+        ranks: u32,
+        sets: &[(String, String)],
+    ) -> Result<Self, CommandError> {
         distinct::check_labels(args.filesystem.iter().map(|f| f.label.as_str()))?;
         let file = &args.file;
         let text = text(args)?;
@@ -53,7 +90,7 @@ impl<'a> PreparedProfile<'a> {
             plimsoll_workload::profile::parse(&text, &name).map_err(workload::diagnosed)?;
         check_only(args, &profile)?;
         let shelf = WorkloadCatalog::beside(file);
-        let listed = profile.cases(&shelf, &changes(args));
+        let listed = profile.cases(&shelf, &changes(args, sets));
         // The parse error of a workload file is reported first, because it is more specific than the profile's error
         // that the workload is not available.
         if let Some(broken) = shelf.broken.take() {
@@ -81,6 +118,57 @@ impl<'a> PreparedProfile<'a> {
             root,
             args,
         })
+    }
+
+    /// Whether direct I/O with the smallest transfers of the profile is possible, as far as the file system tells.
+    fn takes_direct_io(&self) -> Result<bool, CommandError> {
+        let Some(first) = self.series.configurations.first() else {
+            return Ok(false);
+        };
+        let settings = new_series::settings(first, &self.args.how);
+        let support = plimsoll_engine::direct_io(&first.plan, &settings);
+        Ok(match support.map_err(CommandError::usage)? {
+            DirectIo::Refused => false,
+            DirectIo::Aligned { to } => to <= SMALLEST_TRANSFER,
+            DirectIo::Unknown => true,
+        })
+    }
+
+    /// Whether any configuration has the parameter for direct I/O.
+    fn uses_direct_io(&self) -> bool {
+        let plans = self.series.configurations.iter().map(|c| &c.plan);
+        plans
+            .flat_map(|plan| &plan.parameters)
+            .any(|p| p.name == DIRECT_IO)
+    }
+
+    fn is_local(&self) -> bool {
+        let mut targets = self.series.configurations.iter().map(|c| &c.target.url);
+        targets.any(|url| plimsoll_target::is_local(url))
+    }
+
+    /// Moves the configurations that preflight refuses to the list of configurations that are not run, unless preflight
+    /// refuses all.
+    fn skip_refused(&mut self) -> Result<(), CommandError> {
+        let mut kept = Vec::new();
+        let mut skipped = Vec::new();
+        for configuration in &self.series.configurations {
+            let reasons = self.look(configuration)?.refusals;
+            match reasons.is_empty() {
+                true => kept.push(configuration.clone()),
+                false => skipped.push(SkippedConfiguration {
+                    name: configuration.name.clone(),
+                    reason: reasons.join("; "),
+                }),
+            }
+        }
+        if !kept.is_empty()
+            && let SeriesKind::Profile(figures) = &mut self.series.kind
+        {
+            figures.not_run.extend(skipped);
+            self.series.configurations = kept;
+        }
+        Ok(())
     }
 
     /// Reasons of preflight for refusing runs of the profile, each after the name of the run's configuration; empty if
@@ -126,6 +214,7 @@ fn series(
         description: listed.description,
         repeat: args.repeat,
         not_run: skipped.collect(),
+        by_operation: false,
     });
     Series {
         notes: listed.notes.into_iter().map(Note::from).collect(),
@@ -135,7 +224,7 @@ fn series(
 }
 
 /// Options of `profile` that replace settings of the profile: directories, targets, configurations and parameters.
-fn changes(args: &ProfileArgs) -> ProfileOverrides {
+fn changes(args: &ProfileArgs, sets: &[(String, String)]) -> ProfileOverrides {
     let place = |f: &FileSystem| CaseFilesystem {
         label: f.label.clone(),
         dir: f.dir.clone(),
@@ -147,7 +236,7 @@ fn changes(args: &ProfileArgs) -> ProfileOverrides {
         has_target: args.how.files.target != plimsoll_target::DEFAULT_TARGET,
         has_time: args.how.time.is_some(),
         has_warmup: args.how.warmup.is_some(),
-        sets: args.how.files.set.clone(),
+        sets: sets.to_vec(),
         only: args.only.clone(),
     }
 }

@@ -1,6 +1,7 @@
 //! A place to run the program in, and what the tests ask of its results.
 #![allow(dead_code, missing_docs, unused_imports)]
 
+pub mod loop_device;
 pub mod pty;
 pub mod python;
 pub mod schema;

@@ -43,17 +43,30 @@ for operation in run["operations"]:
         assert measured[operation["name"], operation["kind"]] == operation["ops"], operation["name"]
 assert str(one.operations["started_at"].dtype).startswith("datetime64"), one.operations["started_at"].dtype
 
+for kind, share, text in one.qualifiers[["kind", "share", "text"]].itertuples(index=False):
+    (found,) = [q for q in run["qualifiers"] if q["text"] == text]
+    assert found["kind"] == kind
+    assert found["share"] == share if "share" in found else pandas.isna(share)
+assert len(one.qualifiers) == len(run["qualifiers"]) > 0 and set(one.qualifiers["run_path"]) == {"."}
+# The files of the run are in memory, and a single run shows no spread.
+assert {"measures_memory", "one_run"} <= set(one.qualifiers["kind"])
+
 same = plimsoll.load(str(results / "run"), frames="polars")
 for name in ("operations", "intervals", "histograms"):
     frame = getattr(same, name)
     assert isinstance(frame, polars.DataFrame), type(frame)
     assert frame.shape == getattr(one, name).shape and frame.columns == list(getattr(one, name).columns)
+assert same.qualifiers.columns == list(one.qualifiers.columns)
+assert same.qualifiers["text"].to_list() == one.qualifiers["text"].tolist()
 assert same.intervals["ops"].sum() == lines["ops"].sum()
 
 repeats = plimsoll.load(results / "repeats")
 assert repeats.kind == "repeats" and list(repeats.runs) == ["run-01", "run-02"]
 assert [run["directory"] for run in repeats.document["runs"]] == ["run-01", "run-02"]
 assert [r["seed"] for r in repeats.runs.values()] == repeats.operations.groupby("run_path")["seed"].first().tolist()
+memory = repeats.qualifiers.query("kind == 'measures_memory'")
+assert memory["run_path"].tolist() == ["run-01", "run-02"] and memory["share"].tolist() == [1.0, 1.0]
+assert "one_run" not in set(repeats.qualifiers["kind"])
 try:
     repeats.run
 except ValueError as e:
@@ -67,6 +80,11 @@ assert list(curve.runs) == [point["directory"] for point in curve.document["runs
 loads = curve.operations.query("level == 'summary'").set_index("load")["ops_per_s"]
 for point in curve.document["runs"]:
     assert loads[point["load"]] == point["achieved_ops_per_s"], point["load"]
+
+# Virtual time says nothing about the machine: there may be no row, but there are the columns.
+for frames in ("pandas", "polars"):
+    empty = plimsoll.load(results / "curve", frames=frames).qualifiers
+    assert set(empty["kind"]) <= {"not_steady"} and str(empty["share"].dtype).lower() == "float64", frames
 
 search = plimsoll.load(results / "search")
 assert search.kind == "search"

@@ -1,6 +1,7 @@
 //! File systems that fill up, become read-only, lose blocks or disappear under a run.
 
 use super::{READS_AND_WRITES, is_noted, written};
+use crate::common::loop_device::LoopDevice;
 use crate::common::{Bench, Ended, MARKER, row, started, tree, wait_until};
 use plimsoll_results::{RunDir, Verdict};
 use plimsoll_testkit::bench::Small;
@@ -119,67 +120,14 @@ fn a_directory_that_is_renamed_under_the_run() {
     }
 }
 
-/// ext4 on a loop device with a file behind it; `None` where those are not to be had.
-struct Loop {
-    bench: Bench,
-}
-
-impl Loop {
-    fn new() -> Option<Self> {
-        let this = Self {
-            bench: Bench::on_tmpfs(),
-        };
-        let image = this.image();
-        let file = std::fs::File::create(&image).unwrap();
-        file.set_len(64 << 20).unwrap();
-        std::fs::create_dir(this.mount_point()).unwrap();
-        let script = "mkfs.ext4 -q -F -E lazy_itable_init=0,nodiscard -J size=4 \"$0\" && \
-                      mount -o loop,errors=continue \"$0\" \"$1\"";
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        command.arg(&image).arg(this.mount_point());
-        let made = Ended::of(command);
-        if made.code == Some(0) {
-            return Some(this);
-        }
-        eprintln!(
-            "SKIPPED: no loop device: {}: `make test-root` runs it",
-            made.stderr.trim()
-        );
-        None
-    }
-
-    fn image(&self) -> std::path::PathBuf {
-        self.bench.path("image")
-    }
-
-    fn mount_point(&self) -> std::path::PathBuf {
-        self.bench.path("mnt")
-    }
-
-    /// Takes the end of the device away, whose blocks then fail to be read.
-    fn keep_bytes(&self, bytes: u64) {
-        let file = std::fs::File::options().write(true).open(self.image());
-        file.unwrap().set_len(bytes).unwrap();
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let mut command = Command::new("umount");
-        let _ = command
-            .args(["--lazy", "--"])
-            .arg(self.mount_point())
-            .status();
-    }
-}
-
 /// Some blocks of the device cannot be read any more: by default the first such read ends the run, and they
 /// can be counted.
 #[test]
 fn reads_that_fail_on_a_device() {
     needs_root!();
-    let Some(device) = Loop::new() else { return };
+    let Some(device) = LoopDevice::ext4(&[]) else {
+        return;
+    };
     let workload = device.bench.workload(
         "define fileset name=s,path=files,entries=30,dirwidth=40,size=1m,prealloc,reuse\n\
          define process name=p { thread name=t,memsize=1m {\n\
@@ -214,7 +162,9 @@ fn reads_that_fail_on_a_device() {
 #[test]
 fn a_device_that_is_gone() {
     needs_root!();
-    let Some(device) = Loop::new() else { return };
+    let Some(device) = LoopDevice::ext4(&[]) else {
+        return;
+    };
     let workload = device.bench.workload(
         "define file name=f,path=files,size=32m,prealloc\n\
          define process name=p { thread name=t,memsize=1m {\n\
@@ -257,7 +207,9 @@ impl Drop for Frozen {
 #[test]
 fn writes_to_the_results_that_block() {
     needs_root!();
-    let Some(device) = Loop::new() else { return };
+    let Some(device) = LoopDevice::ext4(&[]) else {
+        return;
+    };
     let bench = &device.bench;
     let workload = bench.workload(&READS_AND_WRITES.replace("run 3600", &"run 2\n".repeat(3)));
     let mut command = bench.plimsoll(["run", &workload, "--interval=100ms", "--dir"]);

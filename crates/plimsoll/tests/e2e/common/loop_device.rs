@@ -1,0 +1,63 @@
+//! A file system on a loop device.
+
+use super::{Bench, Ended};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// ext4 on a loop device, with a file of 64 MiB in the bench behind the device.
+pub struct LoopDevice {
+    pub bench: Bench,
+}
+
+impl LoopDevice {
+    /// Makes and mounts the file system with further options of `mkfs.ext4`. `None` if the system has no loop device for
+    /// this process, as in a container or a user namespace.
+    pub fn ext4(options: &[&str]) -> Option<Self> {
+        let this = Self {
+            bench: Bench::on_tmpfs(),
+        };
+        let image = this.image();
+        let file = std::fs::File::create(&image).unwrap();
+        file.set_len(64 << 20).unwrap();
+        std::fs::create_dir(this.mount_point()).unwrap();
+        let script = "image=$1; dir=$2; shift 2
+            mkfs.ext4 -q -F -E lazy_itable_init=0,nodiscard -J size=4 \"$@\" \"$image\" &&
+            mount -o loop,errors=continue \"$image\" \"$dir\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh"]);
+        command.arg(&image).arg(this.mount_point()).args(options);
+        let made = Ended::of(command);
+        if made.code == Some(0) {
+            return Some(this);
+        }
+        eprintln!(
+            "SKIPPED: no loop device: {}: `make test-root` runs it",
+            made.stderr.trim()
+        );
+        None
+    }
+
+    fn image(&self) -> PathBuf {
+        self.bench.path("image")
+    }
+
+    pub fn mount_point(&self) -> PathBuf {
+        self.bench.path("mnt")
+    }
+
+    /// Takes the end of the device away, whose blocks then fail to be read.
+    pub fn keep_bytes(&self, bytes: u64) {
+        let file = std::fs::File::options().write(true).open(self.image());
+        file.unwrap().set_len(bytes).unwrap();
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let mut command = Command::new("umount");
+        let _ = command
+            .args(["--lazy", "--"])
+            .arg(self.mount_point())
+            .status();
+    }
+}
