@@ -3,7 +3,7 @@
 use super::marker::{self, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::tree_names::{is_our_link, is_ours};
-use plimsoll_plan::{DirId, FileId, FilesetId, Layout, Plan, Stream};
+use plimsoll_plan::{DirId, FileId, FilesetId, InitialData, Layout, Plan, Stream};
 use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, SetupSession};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -63,6 +63,7 @@ struct MakeFiles<'a> {
     first: u64,
     /// Whether files may exist already, with right or wrong sizes.
     repair: bool,
+    initially: InitialData,
 }
 
 impl MakeFiles<'_> {
@@ -75,7 +76,18 @@ impl MakeFiles<'_> {
         session.begin_populating(self.id, file);
         session.open(how).await?;
         session.begin_content(self.content.branch(u64::from(file.0)));
-        let written = fill(session, 0..self.layout.size(file), self.progress).await;
+        let size = self.layout.size(file);
+        let written = match self.initially {
+            InitialData::Written => fill(session, 0..size, self.progress).await,
+            InitialData::Sparse => {
+                self.progress.bytes.fetch_add(size, Relaxed);
+                session
+                    .on_file(FileOperation::Truncate(size))
+                    .await
+                    .map(drop)
+            }
+            InitialData::Empty => Ok(()),
+        };
         let closed = session.close().await;
         // Populating reads nothing, so the check of reads only discards the record of written data.
         session.check_reads();
@@ -226,7 +238,7 @@ fn content_of(pool: &SetupPool, layout: &Layout) -> Stream {
 /// Creates or repairs the files of a tree whose numbers are in `part`. The directories must exist.
 pub(crate) fn make_files(
     pool: &SetupPool,
-    (id, layout): (FilesetId, &Layout),
+    (id, layout, initially): (FilesetId, &Layout, InitialData),
     part: Range<u64>,
     repair: bool,
     progress: &Progress,
@@ -239,6 +251,7 @@ pub(crate) fn make_files(
         progress,
         first: part.start,
         repair,
+        initially,
     };
     pool.all(part.end - part.start, &files, tell)
 }

@@ -60,6 +60,10 @@ impl SystemCalls {
                 }
                 0
             }
+            FileOperation::FlushData => {
+                rustix::fs::fdatasync(file)?;
+                0
+            }
             FileOperation::Truncate(len) => {
                 rustix::fs::ftruncate(file, len)?;
                 0

@@ -66,6 +66,13 @@ impl VerifyingSession {
                 self.acknowledge(record, before, offset, offset + len);
                 Ok(len)
             }
+            FileOperation::FlushData => {
+                let done = self.inner.on_file(handle, operation).await;
+                if done.is_err() {
+                    record.set_unknown();
+                }
+                done
+            }
             // A dropped cache and a lock leave the contents of the file unchanged.
             FileOperation::DropCache | FileOperation::Lock { .. } => {
                 self.inner.on_file(handle, operation).await
