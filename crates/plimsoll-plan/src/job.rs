@@ -125,6 +125,8 @@ pub struct JobAccess {
     pub dsync: bool,
     /// Whether each transfer maps its bytes into memory, copies the bytes and unmaps them.
     pub mapped: bool,
+    /// Whether the kernel is advised, when a file is opened, not to read ahead of reads.
+    pub no_read_ahead: bool,
 }
 
 /// Order of the offsets in a file.

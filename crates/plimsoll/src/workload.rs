@@ -299,7 +299,7 @@ pub fn plan_of_files(args: &PopulateArgs) -> Result<Plan, CommandError> {
 }
 
 /// Removes doubled and trailing slashes of a work directory, which would otherwise appear in the path of every file.
-fn plain(path: &Path) -> PathBuf {
+pub fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
@@ -321,7 +321,7 @@ fn dir_on_server(workload: impl AsRef<OsStr>) -> PathBuf {
 
 /// Default work directory on a local file system: a new path below the system's temporary directory, which nothing has
 /// created yet.
-fn fresh_dir(workload: &str) -> PathBuf {
+pub fn fresh_dir(workload: &str) -> PathBuf {
     let name = Path::new(workload).file_stem().unwrap_or_default();
     let base = format!("plimsoll-{}-{}", name.to_string_lossy(), std::process::id());
     let root = std::env::temp_dir();

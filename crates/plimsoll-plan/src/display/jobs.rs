@@ -61,6 +61,7 @@ fn transfers(f: &mut Formatter<'_>, plan: &Plan, t: &Transfers) -> fmt::Result {
         (t.access.direct, "past the page cache"),
         (t.access.dsync, "synchronous data"),
         (t.access.mapped, "by mapped memory"),
+        (t.access.no_read_ahead, "no read-ahead"),
     ];
     let access: Vec<&str> = access.iter().filter(|a| a.0).map(|a| a.1).collect();
     if !access.is_empty() {

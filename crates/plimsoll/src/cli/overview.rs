@@ -8,7 +8,9 @@ use std::fmt::Write;
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Measure",
-        &["run", "curve", "find", "ab", "profile", "md", "resume"],
+        &[
+            "run", "curve", "find", "ab", "profile", "md", "fio", "resume",
+        ],
     ),
     ("Files", &["populate", "clean"]),
     ("Workloads", &["workloads"]),
@@ -109,7 +111,7 @@ mod tests {
             .collect();
         assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), visible);
         assert_eq!(grouped.len(), visible.len());
-        assert!(grouped.len() <= 17, "{}", grouped.len());
+        assert!(grouped.len() <= 18, "{}", grouped.len());
     }
 
     #[test]

@@ -349,6 +349,7 @@ impl<S: Session> Worker<S> {
         OpenHow {
             direct: transfers.is_some_and(|t| t.access.direct),
             dsync: transfers.is_some_and(|t| t.access.dsync && !t.access.mapped),
+            no_read_ahead: transfers.is_some_and(|t| t.access.no_read_ahead),
             planned_size: layout.size(file),
             ..OpenHow::plain(mode)
         }
