@@ -81,6 +81,9 @@ pub fn builtins() -> Vec<WorkloadSource> {
 /// File name endings of workload files.
 const WORKLOAD_SUFFIXES: [&str; 2] = [".f", ".toml"];
 
+/// File name ending of fio's job files, which have a command of their own.
+const JOB_FILE_SUFFIX: &str = ".fio";
+
 /// Finds a workload: a built-in name, or else a path. A path has a slash, has the ending of a workload file, or exists.
 pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
     let path = Path::new(&name);
@@ -90,6 +93,13 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
         return Ok(builtins.swap_remove(at));
     }
     let ends = WORKLOAD_SUFFIXES.iter().any(|e| name.ends_with(e));
+    if name.ends_with(JOB_FILE_SUFFIX) {
+        let file = path.display();
+        return Err(CommandError::usage(format!(
+            "{file} is a job file of fio: `plimsoll fio {file}` runs its jobs, and `plimsoll fio {file} --dry-run` \
+             prints their Plans"
+        )));
+    }
     if name.contains('/') || ends || path.exists() {
         return Ok(WorkloadSource {
             name: name.into(),

@@ -25,6 +25,7 @@ mod docs;
 mod events;
 mod fault_tables;
 mod find;
+mod fio;
 mod fit;
 mod flowops;
 mod foreign;
