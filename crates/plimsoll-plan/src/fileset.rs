@@ -51,14 +51,19 @@ pub struct Fileset {
     pub location: Option<SourcePosition>,
 }
 
-/// Contents of the files of a fileset when the run starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// Contents of the files of a fileset when the run starts, from the most to the least.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum InitialData {
     /// Every file has its planned size, and all its data are written.
     #[default]
     Written,
-    /// Every file has its planned size, without written data.
+    /// Every file has its planned size and blocks for all bytes, without written data; as `sparse` on a target that
+    /// cannot allocate blocks.
+    Allocated,
+    /// Every file has its planned size, without written data and without blocks.
     Sparse,
     /// Every file is empty.
     Empty,

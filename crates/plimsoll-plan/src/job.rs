@@ -371,3 +371,124 @@ impl Spread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transfers() -> Transfers {
+        let direction = |row| Direction {
+            row: OperationId(row),
+            size: Value::Const(4096),
+            align: 4096,
+        };
+        Transfers {
+            reads: Some(direction(0)),
+            writes: Some(direction(1)),
+            read_percent: 50,
+            access: JobAccess::default(),
+            order: OffsetOrder::Random {
+                spread: Spread::Once,
+                percent: 100,
+            },
+            run: 1,
+            repeats_offset: false,
+            offset: 0,
+            offset_increment: 0,
+            span: 0,
+            next_file: FileOrder::RoundRobin,
+            transfers_per_file: 1,
+            bytes: None,
+            transfers: None,
+            flushes: None,
+            pauses: None,
+            pacing: None,
+        }
+    }
+
+    fn job(work: JobWork) -> Job {
+        Job {
+            fileset: FilesetId(0),
+            first_file: 3,
+            files: 2,
+            shares_files: false,
+            open_files: 2,
+            prepare: OperationId(2),
+            start_delay: Duration::ZERO,
+            work,
+        }
+    }
+
+    #[test]
+    fn each_process_has_the_files_after_those_of_the_process_before() {
+        let own = job(JobWork::Transfers(Box::new(transfers())));
+        assert_eq!([0, 1, 5].map(|p| own.first_file_of(p)), [3, 5, 13]);
+        let shared = Job {
+            shares_files: true,
+            ..own.clone()
+        };
+        assert_eq!([0, 5].map(|p| shared.first_file_of(p)), [3, 3]);
+        // Five processes need the files 3 to 12.
+        assert_eq!(own.check(5, 13), Ok(()));
+        assert!(own.check(6, 13).is_err_and(|e| e.contains("uses 15 files of a fileset of 13")));
+        assert_eq!(shared.check(6, 5), Ok(()));
+    }
+
+    #[test]
+    fn numbers_without_a_meaning_are_refused() {
+        let refused = |change: &dyn Fn(&mut Transfers)| {
+            let mut changed = transfers();
+            change(&mut changed);
+            changed.check().unwrap_err()
+        };
+        let once = "each block can be visited once only";
+        let spread = |spread: Spread| OffsetOrder::Random {
+            spread,
+            percent: 100,
+        };
+        let zone = |transfers_percent| Zone {
+            transfers_percent,
+            size_percent: 50.0,
+        };
+        let cases: [(&dyn Fn(&mut Transfers), &str); 9] = [
+            (&|t| (t.reads, t.writes) = (None, None), "reads or writes"),
+            (&|t| t.read_percent = 101, "0 to 100, is 101"),
+            (&|t| t.run = 0, "at least one transfer"),
+            (&|t| t.reads.as_mut().unwrap().align = 0, "at least 1 byte"),
+            (&|t| t.reads.as_mut().unwrap().size = Value::Const(8192), once),
+            (&|t| t.order = spread(Spread::Zipf { theta: 0.0 }), "above 0, is 0"),
+            (&|t| t.order = spread(Spread::Pareto { h: 1.0 }), "below 1, is 1"),
+            (
+                &|t| t.order = spread(Spread::Normal { deviation_percent: f64::NAN }),
+                "above 0 %, is NaN",
+            ),
+            (
+                &|t| t.order = spread(Spread::Zones { zones: vec![zone(50.0), zone(40.0)] }),
+                "transfers 90 and of sizes 100",
+            ),
+        ];
+        assert_eq!(transfers().check(), Ok(()));
+        for (change, expected) in cases {
+            let message = refused(change);
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn jobs_that_write_change_their_files() {
+        let of = |work| job(work).changes_tree();
+        let reads = Transfers {
+            writes: None,
+            ..transfers()
+        };
+        assert!(of(JobWork::Transfers(Box::new(transfers()))));
+        assert!(!of(JobWork::Transfers(Box::new(reads))));
+        let names = |op| JobWork::Names {
+            op,
+            row: OperationId(0),
+            passes: None,
+        };
+        assert!(of(names(NameOp::Create)) && of(names(NameOp::Delete)));
+        assert!(!of(names(NameOp::Stat)));
+    }
+}

@@ -79,12 +79,10 @@ impl MakeFiles<'_> {
         let size = self.layout.size(file);
         let written = match self.initially {
             InitialData::Written => fill(session, 0..size, self.progress).await,
-            InitialData::Sparse => {
+            InitialData::Allocated | InitialData::Sparse => {
                 self.progress.bytes.fetch_add(size, Relaxed);
-                session
-                    .on_file(FileOperation::Truncate(size))
-                    .await
-                    .map(drop)
+                let allocates = self.initially == InitialData::Allocated;
+                extend(session, size, allocates).await
             }
             InitialData::Empty => Ok(()),
         };
@@ -141,6 +139,18 @@ impl MakeFiles<'_> {
         };
         session.close().await.and(done)
     }
+}
+
+/// Gives the located empty file its size, with blocks for all bytes if `allocates` is set and the target can allocate.
+async fn extend(session: &mut dyn SetupSession, size: u64, allocates: bool) -> Result<(), OpError> {
+    if allocates && size > 0 {
+        let done = session.on_file(FileOperation::Allocate(size)).await;
+        if done != Err(OpError(Errno::OPNOTSUPP)) {
+            return done.map(drop);
+        }
+    }
+    let truncate = FileOperation::Truncate(size);
+    session.on_file(truncate).await.map(drop)
 }
 
 /// Writes the bytes `part` of the located open file, in pieces of at most 1 MiB.

@@ -119,8 +119,12 @@ fn attributes(f: &mut Formatter<'_>, fileset: &Fileset) -> fmt::Result {
             "dropped from the page cache first",
         ),
         (
-            fileset.initially == InitialData::Sparse,
+            fileset.initially == InitialData::Allocated,
             "without written data at first",
+        ),
+        (
+            fileset.initially == InitialData::Sparse,
+            "without blocks at first",
         ),
         (fileset.initially == InitialData::Empty, "empty at first"),
         (fileset.access == Access::ReadOnly, "read-only"),

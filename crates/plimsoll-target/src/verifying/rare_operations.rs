@@ -18,7 +18,7 @@ impl VerifyingSession {
         operation: FileOperation<'_>,
     ) -> Result<u64, OpError> {
         match operation {
-            FileOperation::Truncate(len) => {
+            FileOperation::Truncate(len) | FileOperation::Allocate(len) => {
                 let epoch = record.begin_truncate(len);
                 let done = self.inner.on_file(handle, operation).await;
                 record.end_truncate(epoch, len, done.is_ok());

@@ -4,7 +4,7 @@ use super::text::{Section, Setting};
 use super::values::{self, KbBase};
 use crate::report::Reported;
 use plimsoll_diagnostics::{Problem, Span};
-use plimsoll_plan::{Arrivals, Spread, Zone};
+use plimsoll_plan::{Arrivals, InitialData, Spread, Zone};
 use std::time::Duration;
 
 /// Sizes of the transfers in one direction.
@@ -75,7 +75,8 @@ pub(super) struct Files {
     pub(super) bytes: Option<At<u64>>,
     pub(super) io_bytes: Option<u64>,
     pub(super) open: Option<u32>,
-    pub(super) is_preallocated: bool,
+    /// State of files that the job only writes when the job starts.
+    pub(super) initially: InitialData,
     pub(super) overwrites: bool,
 }
 
@@ -556,18 +557,11 @@ impl Reader<'_> {
             n => n as u32,
         };
         let fallocate = self.parsed("fallocate", |text, _| match text {
-            "none" | "0" => Ok(false),
-            "native" | "posix" | "keep" | "truncate" | "1" => Ok(true),
-            _ => Err("expected none, native, posix, keep or truncate".into()),
+            "none" | "0" => Ok(InitialData::Empty),
+            "native" | "posix" | "1" => Ok(InitialData::Allocated),
+            "truncate" => Ok(InitialData::Sparse),
+            _ => Err("expected none, native, posix or truncate".into()),
         });
-        if let Some(setting) = self.setting("fallocate")
-            && !matches!(setting.value.as_deref(), Some("none" | "0" | "truncate"))
-        {
-            self.note(
-                "fallocate",
-                "files get their size by ftruncate(2), and no blocks before the first write",
-            );
-        }
         Files {
             names,
             names_span,
@@ -576,7 +570,7 @@ impl Reader<'_> {
             bytes: self.bytes("size"),
             io_bytes: self.bytes("io_size").map(|at| at.value),
             open: self.count("openfiles", 1_000_000).map(|n| n as u32),
-            is_preallocated: fallocate.is_none_or(|at| at.value),
+            initially: fallocate.map_or(InitialData::Allocated, |at| at.value),
             overwrites: self.is_set("overwrite"),
         }
     }

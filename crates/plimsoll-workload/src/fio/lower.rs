@@ -433,14 +433,11 @@ impl Lowerer<'_> {
             Some(first) => first.clone(),
             None => job.name.replace('/', "_"),
         };
-        let span = match files.names.is_empty() {
-            true => job.span,
-            false => files.names_span,
-        };
-        let clones = if files.names.is_empty() {
-            job.clones
+        // Files with names are shared by all clones.
+        let (span, clones) = if files.names.is_empty() {
+            (job.span, job.clones)
         } else {
-            1
+            (files.names_span, 1)
         };
         let Some(entries) = files.count.checked_mul(clones) else {
             self.fail(
@@ -456,9 +453,8 @@ impl Lowerer<'_> {
             _ if job.reads || files.overwrites => Some(InitialData::Written),
             _ if matches!(job.engine.value, Engine::Names(_)) => Some(InitialData::Written),
             // Only existing bytes can be mapped.
-            Engine::Mapped => Some(InitialData::Sparse),
-            _ if files.is_preallocated => Some(InitialData::Sparse),
-            _ => Some(InitialData::Empty),
+            Engine::Mapped if files.initially == InitialData::Empty => Some(InitialData::Sparse),
+            _ => Some(files.initially),
         };
         if let Some(used) = self.filesets.get(&key) {
             if used.files != entries {
@@ -473,13 +469,9 @@ impl Lowerer<'_> {
             let fileset = &mut plan.filesets[id.0 as usize];
             let size = fileset.size.constant().unwrap_or(0).max(bytes);
             fileset.size = Value::Const(size);
-            match initially {
-                None => {}
-                Some(InitialData::Written) => fileset.initially = InitialData::Written,
-                Some(InitialData::Sparse) if fileset.initially == InitialData::Empty => {
-                    fileset.initially = InitialData::Sparse;
-                }
-                Some(_) => {}
+            if let Some(initially) = initially {
+                // The job that needs the most finds what the job needs.
+                fileset.initially = fileset.initially.min(initially);
             }
             return Some((id, bytes));
         }

@@ -55,9 +55,13 @@ fn files_have_the_size_and_contents_that_fio_gives_them() {
         let set = plan.filesets[0].clone();
         (set.entries, set.size.constant().unwrap(), set.initially)
     };
-    use InitialData::{Empty, Sparse, Written};
+    use InitialData::{Allocated, Empty, Sparse, Written};
     assert_eq!(set("size=64k"), (1, 64 << 10, Written));
-    assert_eq!(set("size=64k rw=write"), (1, 64 << 10, Sparse));
+    assert_eq!(set("size=64k rw=write"), (1, 64 << 10, Allocated));
+    assert_eq!(
+        set("size=64k rw=write fallocate=truncate"),
+        (1, 64 << 10, Sparse)
+    );
     assert_eq!(set("size=64k rw=write overwrite=1"), (1, 64 << 10, Written));
     assert_eq!(
         set("size=64k rw=write fallocate=none"),
@@ -293,4 +297,40 @@ fn contents_caches_verification_processors_and_commands() {
     );
     let (_, message, _) = super::common::error("[a]\nsize=4k\nexec_prerun=sync\n");
     assert!(message.contains("--allow-commands"), "{message}");
+}
+
+#[test]
+fn a_printed_plan_says_what_each_job_does() {
+    let text = plan_of(
+        "size=1m nrfiles=2 rw=randrw:2 rwmixread=70 bs=4k random_distribution=zipf:1.2 offset=64k fsync=8 \
+         end_fsync=1 startdelay=2 direct=1 file_service_type=random:3 number_ios=50 numjobs=3",
+    )
+    .to_string();
+    for line in [
+        "3 × process a, 1 × thread io each, 4 KiB of buffer",
+        "2 files of a, of each process",
+        "begins after 2s",
+        "a.read: reads 4 KiB, 70 % of the transfers",
+        "a.write: writes 4 KiB, 30 % of the transfers",
+        "offsets: random, zipf 1.2, 2 transfers from each on, from 64 KiB, within 512 KiB",
+        "access: past the page cache, no read-ahead",
+        "files at random, 3 transfers each",
+        "a.fsync: after every 8 writes and at the end",
+        "ends after 1 MiB or 50 transfers",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let paced = plan_of("size=1m rate_iops=100 thinktime=1ms time_based runtime=1 filename=x");
+    let paced = paced.to_string();
+    for line in [
+        "1 file of x, shared by all processes",
+        "offsets: sequential, within 1 MiB",
+        "pauses: 1ms after every 1 transfer",
+        "100 transfers per second of each thread, constant arrivals",
+        "until the run ends",
+    ] {
+        assert!(paced.contains(line), "{line}\n{paced}");
+    }
+    let names = plan_of("filesize=4k nrfiles=7 ioengine=filestat loops=2").to_string();
+    assert!(names.contains("a.stat: examines each file 2 times"), "{names}");
 }

@@ -146,7 +146,10 @@ mod tests {
             let text = message(["plimsoll", "run", "randomread", option]);
             assert!(text.contains(&format!("tip: `{expected}`")), "{text}");
             assert!(!text.contains("as a value"), "{text}");
-            assert!(text.contains("`plimsoll fio` takes fio's options"), "{text}");
+            assert!(
+                text.contains("`plimsoll fio` takes fio's options"),
+                "{text}"
+            );
         }
         let text = message(["plimsoll", "run", "randomread", "--tme=5s"]);
         assert!(text.contains("'--time'"), "{text}");

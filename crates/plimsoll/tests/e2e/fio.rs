@@ -11,7 +11,10 @@ type Transfer = (u32, u32, char, u64, u64);
 
 fn fio(bench: &Bench, words: &[&str]) -> Ended {
     let mut command = bench.plimsoll(["fio", "--results"]);
-    command.arg(bench.path("results")).arg("--dir").arg(bench.work());
+    command
+        .arg(bench.path("results"))
+        .arg("--dir")
+        .arg(bench.work());
     command.args(words);
     Ended::of(command)
 }
@@ -50,7 +53,13 @@ fn by_fio(bench: &Bench, options: &[&str]) -> Vec<Transfer> {
             let mut numbers = file.rsplit('.').map(|n| n.parse::<u32>().unwrap());
             let (number, job) = (numbers.next().unwrap(), numbers.next().unwrap());
             let way = way.chars().next().unwrap();
-            found.push((job, number, way, offset.parse().unwrap(), len.parse().unwrap()));
+            found.push((
+                job,
+                number,
+                way,
+                offset.parse().unwrap(),
+                len.parse().unwrap(),
+            ));
         }
     }
     found
@@ -62,7 +71,17 @@ fn by_plimsoll(bench: &Bench, options: &[&str], files: u32, largest: u64) -> Vec
     let trace = bench.path("trace");
     let mut command = Command::new("strace");
     command
-        .args(["-f", "-y", "-e", "trace=pread64,pwrite64", "-e", "decode-fds=path", "-s", "0", "-o"])
+        .args([
+            "-f",
+            "-y",
+            "-e",
+            "trace=pread64,pwrite64",
+            "-e",
+            "decode-fds=path",
+            "-s",
+            "0",
+            "-o",
+        ])
         .arg(&trace)
         .arg(plimsoll_testkit::bench::built_program("plimsoll"))
         .args(["fio", "--quiet", "--results"])
@@ -98,8 +117,14 @@ const SEQUENTIAL: &[(&str, u32)] = &[
     ("--rw=read --bs=8k --size=60k", 1),
     ("--rw=read --bs=4k --size=18k", 1),
     ("--rw=read --bs=4k --size=32k --nrfiles=2", 2),
-    ("--rw=read --bs=4k --size=48k --nrfiles=2 --file_service_type=roundrobin:3", 2),
-    ("--rw=read --bs=4k --size=32k --nrfiles=2 --file_service_type=sequential", 2),
+    (
+        "--rw=read --bs=4k --size=48k --nrfiles=2 --file_service_type=roundrobin:3",
+        2,
+    ),
+    (
+        "--rw=read --bs=4k --size=32k --nrfiles=2 --file_service_type=sequential",
+        2,
+    ),
     ("--rw=read --bs=4k --size=18k --filesize=18k --nrfiles=3", 3),
     ("--rw=read --bs=4k --filesize=16k --nrfiles=2", 2),
     ("--rw=read --bs=4k --size=16k --offset=8k", 1),
@@ -232,23 +257,46 @@ rw=read
     assert!(version.starts_with("plimsoll-"), "{version}");
     let jobs = document["jobs"].as_array().unwrap();
     let of = |n: usize, way: &str, field: &str| jobs[n][way][field].clone();
-    let names: Vec<&str> = jobs.iter().map(|j| j["jobname"].as_str().unwrap()).collect();
+    let names: Vec<&str> = jobs
+        .iter()
+        .map(|j| j["jobname"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["w", "r", "idle"]);
-    let groups: Vec<u64> = jobs.iter().map(|j| j["groupid"].as_u64().unwrap()).collect();
+    let groups: Vec<u64> = jobs
+        .iter()
+        .map(|j| j["groupid"].as_u64().unwrap())
+        .collect();
     assert_eq!(groups, [0, 1, 1]);
-    assert_eq!((of(0, "write", "io_bytes"), of(0, "write", "total_ios")), (65_536.into(), 16.into()));
+    assert_eq!(
+        (of(0, "write", "io_bytes"), of(0, "write", "total_ios")),
+        (65_536.into(), 16.into())
+    );
     assert_eq!(of(0, "read", "total_ios"), 0);
     assert_eq!(jobs[0]["sync"]["total_ios"], 1);
-    assert_eq!((of(1, "read", "total_ios"), of(1, "read", "io_kbytes")), (32.into(), 128.into()));
+    assert_eq!(
+        (of(1, "read", "total_ios"), of(1, "read", "io_kbytes")),
+        (32.into(), 128.into())
+    );
     assert_eq!(of(1, "read", "clat_ns")["N"], 32);
     assert_eq!(jobs[1]["job options"]["rw"], "randread");
     assert_eq!(bench.results().len(), 2);
-    assert_eq!(bench.left_but(&["results", "job.fio"]), Vec::<String>::new());
+    assert_eq!(
+        bench.left_but(&["results", "job.fio"]),
+        Vec::<String>::new()
+    );
     // One section alone is one run.
     let ended = fio(&bench, &["job.fio", "--section=w", "--output=report.txt"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{}", ended.stderr);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), ""),
+        "{}",
+        ended.stderr
+    );
     let report = std::fs::read_to_string(bench.path("report.txt")).unwrap();
-    assert!(report.contains("job: valid") && report.contains("w.write"), "{report}");
+    assert!(
+        report.contains("job: valid") && report.contains("w.write"),
+        "{report}"
+    );
     assert_eq!(bench.results().len(), 3);
 }
 
@@ -257,7 +305,14 @@ fn rates_hold_and_latencies_count_from_the_intended_start() {
     let bench = Bench::on_tmpfs();
     let ended = fio(
         &bench,
-        &["--name=r", "--rw=randread", "--size=64k", "--rate_iops=200", "--time_based", "--runtime=2"],
+        &[
+            "--name=r",
+            "--rw=randread",
+            "--size=64k",
+            "--rate_iops=200",
+            "--time_based",
+            "--runtime=2",
+        ],
     );
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let run = only_run(&bench);
@@ -269,15 +324,32 @@ fn rates_hold_and_latencies_count_from_the_intended_start() {
 
 #[test]
 fn operations_on_names_touch_every_file_once() {
-    for (engine, row) in [("filecreate", "n.create"), ("filestat", "n.stat"), ("filedelete", "n.delete")] {
+    for (engine, row) in [
+        ("filecreate", "n.create"),
+        ("filestat", "n.stat"),
+        ("filedelete", "n.delete"),
+    ] {
         let bench = Bench::on_tmpfs();
         let engine = format!("--ioengine={engine}");
-        let ended = fio(&bench, &["--name=n", &engine, "--filesize=4k", "--nrfiles=50", "--numjobs=2", "--keep"]);
+        let ended = fio(
+            &bench,
+            &[
+                "--name=n",
+                &engine,
+                "--filesize=4k",
+                "--nrfiles=50",
+                "--numjobs=2",
+                "--keep",
+            ],
+        );
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let run = only_run(&bench);
         let found = run.operations.iter().find(|o| o.name == row).unwrap();
         assert_eq!(found.ops, 100);
-        let files = tree(&bench.work()).0.into_keys().filter(|f| !f.contains(".plimsoll"));
+        let files = tree(&bench.work())
+            .0
+            .into_keys()
+            .filter(|f| !f.contains(".plimsoll"));
         let left = if row == "n.delete" { 0 } else { 100 };
         assert_eq!(files.count(), left, "{row}");
     }
@@ -307,7 +379,11 @@ fn commands_of_a_job_need_permission() {
     let job = ["--name=c", "--size=4k", &command];
     let refused = fio(&bench, &job);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("--allow-commands"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("--allow-commands"),
+        "{}",
+        refused.stderr
+    );
     assert!(!bench.path("touched").exists());
     let allowed = fio(&bench, &[&job[..], &["--allow-commands"]].concat());
     assert_eq!(allowed.code, Some(0), "{}", allowed.stderr);
@@ -319,10 +395,22 @@ fn foreign_files_are_safe() {
     let bench = Bench::on_tmpfs();
     std::fs::create_dir(bench.work()).unwrap();
     std::fs::write(bench.work().join("mine"), "precious").unwrap();
-    let ended = fio(&bench, &["--name=w", "--rw=write", "--size=64k", "--filename=mine"]);
+    let ended = fio(
+        &bench,
+        &["--name=w", "--rw=write", "--size=64k", "--filename=mine"],
+    );
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("is not empty and was not created by Plimsoll"), "{}", ended.stderr);
-    assert_eq!(std::fs::read(bench.work().join("mine")).unwrap(), b"precious");
+    assert!(
+        ended
+            .stderr
+            .contains("is not empty and was not created by Plimsoll"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        std::fs::read(bench.work().join("mine")).unwrap(),
+        b"precious"
+    );
 }
 
 #[test]
@@ -362,11 +450,20 @@ fn a_plan_is_printed_without_a_run() {
 #[test]
 fn the_document_has_the_fields_of_fio() {
     let bench = Bench::on_tmpfs();
-    let job = ["--name=a", "--rw=randrw", "--bs=4k", "--size=256k", "--output-format=json"];
+    let job = [
+        "--name=a",
+        "--rw=randrw",
+        "--bs=4k",
+        "--size=256k",
+        "--output-format=json",
+    ];
     let ended = fio(&bench, &job);
     let own: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let mut command = Command::new("fio");
-    command.current_dir(bench.root()).args(["--thread"]).args(job);
+    command
+        .current_dir(bench.root())
+        .args(["--thread"])
+        .args(job);
     let theirs: serde_json::Value = serde_json::from_str(&Ended::of(command).stdout).unwrap();
     let keys = |value: &serde_json::Value| -> Vec<String> {
         value.as_object().unwrap().keys().cloned().collect()
@@ -376,11 +473,16 @@ fn the_document_has_the_fields_of_fio() {
         assert_eq!(keys(&own[part]), keys(&theirs[part]), "{part}");
     }
     for part in ["clat_ns", "lat_ns", "slat_ns"] {
-        assert_eq!(keys(&own["read"][part]), keys(&theirs["read"][part]), "{part}");
+        assert_eq!(
+            keys(&own["read"][part]),
+            keys(&theirs["read"][part]),
+            "{part}"
+        );
     }
     for part in ["iodepth_level", "latency_ns", "latency_us", "latency_ms"] {
         assert_eq!(keys(&own[part]), keys(&theirs[part]), "{part}");
     }
-    let sum = own["read"]["total_ios"].as_u64().unwrap() + own["write"]["total_ios"].as_u64().unwrap();
+    let sum =
+        own["read"]["total_ios"].as_u64().unwrap() + own["write"]["total_ios"].as_u64().unwrap();
     assert_eq!(sum, 64);
 }

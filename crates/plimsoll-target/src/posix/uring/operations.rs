@@ -394,6 +394,7 @@ impl Session for UringSession {
                 });
                 return written.await;
             }
+            FileOperation::Allocate(len) => FileOperation::Allocate(len),
             FileOperation::Truncate(len) => FileOperation::Truncate(len),
             FileOperation::Lock { offset, len } => FileOperation::Lock { offset, len },
             FileOperation::MapRead { offset, len } => FileOperation::MapRead { offset, len },
