@@ -151,7 +151,8 @@ pub enum OffsetOrder {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
-    /// Every block once in each pass over the file, in an order that is a random permutation of the blocks.
+    /// Every block once in each pass over the file, in an order that is a random permutation of the blocks. Transfers
+    /// of drawn sizes end before a block that was visited already.
     Once,
     /// Every block with the same probability, whether or not the block was drawn before.
     Uniform,
@@ -319,20 +320,25 @@ impl Transfers {
             OffsetOrder::Random {
                 spread: Spread::Once,
                 ..
-            } => self.check_fixed_sizes(),
+            } => self.check_blocks(),
             OffsetOrder::Random { spread, .. } => spread.check(),
         }
     }
 
-    /// Checks that all transfers have one size, as a permutation of blocks requires.
-    fn check_fixed_sizes(&self) -> Result<(), String> {
-        let mut sizes = self.directions().map(|d| (d.size, d.align));
-        let first = sizes.next();
-        let is_fixed = first.is_some_and(|(size, align)| size == Value::Const(align));
-        if is_fixed && sizes.all(|other| Some(other) == first) {
+    /// Checks that reads and writes have the same blocks, and that constant sizes are of one block: every block is
+    /// visited once.
+    fn check_blocks(&self) -> Result<(), String> {
+        let mut directions = self.directions();
+        let first = directions.next().map(|d| d.align);
+        let is_block = |d: &Direction| d.size.constant().is_none_or(|size| size == d.align);
+        if self.directions().all(is_block) && directions.all(|d| Some(d.align) == first) {
             return Ok(());
         }
-        Err("each block can be visited once only if all transfers have the size of a block".into())
+        Err(
+            "each block can be visited once only if reads and writes have the same blocks, and transfers of one \
+             size have the size of a block"
+                .into(),
+        )
     }
 }
 
@@ -430,7 +436,10 @@ mod tests {
         assert_eq!([0, 5].map(|p| shared.first_file_of(p)), [3, 3]);
         // Five processes need the files 3 to 12.
         assert_eq!(own.check(5, 13), Ok(()));
-        assert!(own.check(6, 13).is_err_and(|e| e.contains("uses 15 files of a fileset of 13")));
+        assert!(
+            own.check(6, 13)
+                .is_err_and(|e| e.contains("uses 15 files of a fileset of 13"))
+        );
         assert_eq!(shared.check(6, 5), Ok(()));
     }
 
@@ -441,7 +450,7 @@ mod tests {
             change(&mut changed);
             changed.check().unwrap_err()
         };
-        let once = "each block can be visited once only";
+        let once = "each block can be visited once only if reads and writes";
         let spread = |spread: Spread| OffsetOrder::Random {
             spread,
             percent: 100,
@@ -455,15 +464,32 @@ mod tests {
             (&|t| t.read_percent = 101, "0 to 100, is 101"),
             (&|t| t.run = 0, "at least one transfer"),
             (&|t| t.reads.as_mut().unwrap().align = 0, "at least 1 byte"),
-            (&|t| t.reads.as_mut().unwrap().size = Value::Const(8192), once),
-            (&|t| t.order = spread(Spread::Zipf { theta: 0.0 }), "above 0, is 0"),
-            (&|t| t.order = spread(Spread::Pareto { h: 1.0 }), "below 1, is 1"),
             (
-                &|t| t.order = spread(Spread::Normal { deviation_percent: f64::NAN }),
+                &|t| t.reads.as_mut().unwrap().size = Value::Const(8192),
+                once,
+            ),
+            (
+                &|t| t.order = spread(Spread::Zipf { theta: 0.0 }),
+                "above 0, is 0",
+            ),
+            (
+                &|t| t.order = spread(Spread::Pareto { h: 1.0 }),
+                "below 1, is 1",
+            ),
+            (
+                &|t| {
+                    t.order = spread(Spread::Normal {
+                        deviation_percent: f64::NAN,
+                    })
+                },
                 "above 0 %, is NaN",
             ),
             (
-                &|t| t.order = spread(Spread::Zones { zones: vec![zone(50.0), zone(40.0)] }),
+                &|t| {
+                    t.order = spread(Spread::Zones {
+                        zones: vec![zone(50.0), zone(40.0)],
+                    })
+                },
                 "transfers 90 and of sizes 100",
             ),
         ];

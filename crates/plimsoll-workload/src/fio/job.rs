@@ -410,14 +410,9 @@ impl Reader<'_> {
                 "`rw=randread` or another random `rw`",
             );
         }
-        let is_fixed = matches!(job.sizes[0], Sizes::Same(_)) && job.sizes[0] == job.sizes[1];
-        let used = match (job.reads, job.writes) {
-            (true, true) => is_fixed,
-            (false, _) => matches!(job.sizes[1], Sizes::Same(_)),
-            (true, false) => matches!(job.sizes[0], Sizes::Same(_)),
-        };
-        if job.spread == Some(Spread::Once) && !used {
-            let message = "each block can be visited once only if all transfers have one size";
+        let blocks = [&job.sizes[0], &job.sizes[1]].map(Sizes::smallest);
+        if job.spread == Some(Spread::Once) && job.reads && job.writes && blocks[0] != blocks[1] {
+            let message = "each block can be visited once only if reads and writes have the same smallest size";
             self.fail(
                 job.sizes_span,
                 message,

@@ -202,7 +202,7 @@ impl Lowerer<'_> {
                 .join(", "),
             source: Source {
                 kind: SourceKind::File,
-                name: self.input.sources[0].name.clone(),
+                name: self.input.source_name().into(),
                 text: self.input.text(),
             },
             seed: seed.unwrap_or(unseeded.map_or(1, |_| self.context.random_seed)),

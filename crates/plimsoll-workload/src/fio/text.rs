@@ -52,9 +52,17 @@ pub struct Input {
 }
 
 impl Input {
+    /// Name of the first job file; the name of the command line without a job file.
+    pub(super) fn source_name(&self) -> &str {
+        let mut names = self.sources.iter().map(|s| s.name.as_str());
+        names
+            .find(|name| *name != COMMAND_LINE)
+            .unwrap_or(COMMAND_LINE)
+    }
+
     /// Name of the workload: the stem of the first job file, or `fio` for a command line.
     pub(super) fn name(&self) -> &str {
-        let name = self.sources.first().map_or("", |s| s.name.as_str());
+        let name = self.source_name();
         let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str());
         stem.filter(|_| name != COMMAND_LINE).unwrap_or("fio")
     }

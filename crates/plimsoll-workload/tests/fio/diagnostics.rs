@@ -70,8 +70,8 @@ fn what_cannot_be_honoured_is_refused_at_its_line() {
 fn combinations_that_plimsoll_lacks_are_refused() {
     for (options, message) in [
         (
-            "rw=randread\nbssplit=4k/50:8k/50",
-            "each block can be visited once only if all transfers have one size",
+            "rw=randrw\nbs=4k,8k",
+            "each block can be visited once only if reads and writes have the same smallest size",
         ),
         (
             "rw=randread\nba=8k",

@@ -332,5 +332,8 @@ fn a_printed_plan_says_what_each_job_does() {
         assert!(paced.contains(line), "{line}\n{paced}");
     }
     let names = plan_of("filesize=4k nrfiles=7 ioengine=filestat loops=2").to_string();
-    assert!(names.contains("a.stat: examines each file 2 times"), "{names}");
+    assert!(
+        names.contains("a.stat: examines each file 2 times"),
+        "{names}"
+    );
 }

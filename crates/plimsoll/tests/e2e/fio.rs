@@ -197,6 +197,7 @@ fn drawn_directions_and_sizes_have_the_shares_of_fio() {
         "--rw=rw --rwmixwrite=20 --bs=4k --size=8m",
         "--rw=read --bssplit=4k/60:16k/40 --size=16m",
         "--rw=randread --bsrange=4k-16k --size=16m --norandommap",
+        "--rw=randread --bssplit=4k/50:8k/50 --size=16m --norandommap",
     ] {
         let bench = Bench::new();
         let options: Vec<&str> = options.split(' ').collect();

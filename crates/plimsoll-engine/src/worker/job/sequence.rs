@@ -59,6 +59,44 @@ struct Area {
     /// Order of the blocks in the pass, if each block is drawn once; and scattered ranks of the blocks, if ranks have
     /// different probabilities.
     blocks: Option<Permutation>,
+    /// Blocks that were visited in the pass, a bit for each, if each block is visited once and transfers have drawn
+    /// sizes; otherwise empty.
+    visited: Vec<u64>,
+    /// Number of blocks in `visited`.
+    visits: u64,
+}
+
+impl Area {
+    /// The next block in the order of the pass that was not visited; the pass must not be over.
+    fn next_block(&mut self) -> u64 {
+        let order = self
+            .blocks
+            .expect("blocks that are drawn once have an order");
+        loop {
+            let block = order.map(self.drawn);
+            self.drawn += 1;
+            if self.visited.is_empty() || !self.is_visited(block) {
+                return block;
+            }
+        }
+    }
+
+    fn is_visited(&self, block: u64) -> bool {
+        self.visited[(block / 64) as usize] >> (block % 64) & 1 == 1
+    }
+
+    /// Number of blocks from `block` on that were not visited, at most `most`.
+    fn free_from(&self, block: u64, most: u64) -> u64 {
+        let blocks = block..block + most;
+        blocks.take_while(|b| !self.is_visited(*b)).count() as u64
+    }
+
+    fn visit(&mut self, blocks: std::ops::Range<u64>) {
+        for block in blocks {
+            self.visits += u64::from(!self.is_visited(block));
+            self.visited[(block / 64) as usize] |= 1 << (block % 64);
+        }
+    }
 }
 
 /// Generator of the operations of one process.
@@ -123,6 +161,8 @@ impl Sequence {
             drawn: 0,
             done: [false; 2],
             blocks: None,
+            visited: vec![],
+            visits: 0,
         };
         let areas: Vec<Area> = files.iter().map(area).collect();
         let align = plan.directions().map(|d| d.align).max().unwrap_or(1);
@@ -168,10 +208,16 @@ impl Sequence {
         self.plan.directions().map(|d| d.align).max().unwrap_or(1)
     }
 
+    fn draws_sizes(&self) -> bool {
+        let mut directions = self.directions.iter().flatten();
+        directions.any(|d| matches!(d.size, Size::Drawn(_)))
+    }
+
     /// Begins a pass over all files.
     fn begin_pass(&mut self) {
         let align = self.align();
         let stream = self.stream.branch(self.pass);
+        let draws_sizes = self.draws_sizes();
         // Ranks are scattered in the same way in all passes.
         let scattered = self.stream.named("ranks");
         let (once, ranked) = match &self.plan.order {
@@ -186,6 +232,11 @@ impl Sequence {
             let stream = if once { stream } else { scattered };
             area.position = [area.begin; 2];
             area.drawn = 0;
+            if once && draws_sizes {
+                area.visits = 0;
+                area.visited.clear();
+                area.visited.resize(blocks.div_ceil(64) as usize, 0);
+            }
             area.done = [blocks == 0; 2];
             area.blocks = ((once || ranked) && blocks > 0)
                 .then(|| Permutation::new(blocks, stream.branch(number)));
@@ -274,16 +325,17 @@ impl Sequence {
         };
         let direction = self.directions[way as usize].as_ref();
         let direction = direction.expect("a direction is drawn only if the job has the direction");
-        let room = self.areas[self.file as usize].end - offset;
         let size = match &direction.size {
             Size::Same(size) => *size,
             Size::Drawn(sampler) => sampler.draw(&mut self.rngs[SIZES]),
         };
-        let size = size.max(direction.align);
+        let align = direction.align;
+        let size = size.max(align);
+        let room = self.room(offset, size);
         let len = if size <= room {
             size
         } else {
-            (room / direction.align * direction.align).max(direction.align.min(room))
+            (room / align * align).max(align.min(room))
         };
         Transfer {
             file: self.file,
@@ -292,6 +344,19 @@ impl Sequence {
             len,
             pauses: false,
         }
+    }
+
+    /// Number of bytes from `offset` to the end of the file, at most `size`; or to the next block that was visited, but
+    /// at least one block, because a transfer that follows another may visit a block again.
+    fn room(&self, offset: u64, size: u64) -> u64 {
+        let area = &self.areas[self.file as usize];
+        let room = size.min(area.end - offset);
+        if area.visited.is_empty() {
+            return room;
+        }
+        let align = self.align();
+        let block = (offset - area.begin) / align;
+        (area.free_from(block, room / align) * align).max(align)
     }
 
     fn random_offset(&mut self, way: Way, spread: &Spread, percent: u8) -> u64 {
@@ -314,12 +379,7 @@ impl Sequence {
         self.run_left = self.plan.run - 1;
         let blocks = (area.end - area.begin) / align;
         let block = match spread {
-            Spread::Once => {
-                let order = area
-                    .blocks
-                    .expect("blocks that are drawn once have an order");
-                order.map(area.drawn)
-            }
+            Spread::Once => self.areas[self.file as usize].next_block(),
             Spread::Uniform => self.rngs[OFFSETS].random_range(0..blocks),
             Spread::Zipf { .. } => {
                 let zipf = self.ranks.as_ref();
@@ -335,11 +395,7 @@ impl Sequence {
             Spread::Normal { deviation_percent } => self.normal(blocks, *deviation_percent),
             Spread::Zones { zones } => self.in_zone(blocks, zones),
         };
-        let area = &mut self.areas[self.file as usize];
-        if *spread == Spread::Once {
-            area.drawn += 1;
-        }
-        area.begin + block * align
+        self.areas[self.file as usize].begin + block * align
     }
 
     /// The block of a rank in the chosen file, in which ranks are scattered.
@@ -406,8 +462,16 @@ impl Sequence {
                 };
                 if *spread == Spread::Once {
                     let blocks = (area.end - area.begin) / align;
-                    let is_over = area.drawn >= blocks && self.run_left == 0;
-                    area.done = [is_over; 2];
+                    let visited = if area.visited.is_empty() {
+                        area.drawn
+                    } else {
+                        let first = (transfer.offset - area.begin) / align;
+                        area.visit(first..first + transfer.len / align);
+                        area.visits
+                    };
+                    let follows = area.position[way].saturating_add(align) <= area.end;
+                    let continues = self.run_left > 0 && follows;
+                    area.done = [visited >= blocks && !continues; 2];
                 }
             }
         }

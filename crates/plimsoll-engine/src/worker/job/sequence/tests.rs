@@ -219,6 +219,21 @@ fn a_run_follows_each_random_offset_or_repeats_it() {
     }
 }
 
+/// Blocks are drawn once; the transfers of a run after the first may visit a block again, as in fio.
+#[test]
+fn runs_begin_at_each_block_once_in_a_pass() {
+    let runs = Transfers {
+        order: random(Spread::Once),
+        run: 3,
+        bytes: Some(1000 * 4096),
+        ..reads()
+    };
+    let seen = blocks(&mut sequence(&runs, &[50 * 4096]), 1000);
+    let follows = seen.windows(2).filter(|w| w[1].1 == w[0].1 + 1).count();
+    // Two of three transfers follow, except at the end of the file.
+    assert!((600..=680).contains(&follows), "{follows}");
+}
+
 #[test]
 fn a_part_of_the_offsets_follows_the_transfer_before() {
     let mixed = Transfers {
@@ -389,6 +404,44 @@ proptest! {
         if pass > 60 {
             prop_assert_ne!(&orders[0], &orders[1], "each pass has an order of its own");
         }
+    }
+
+    #[test]
+    fn each_byte_comes_once_in_a_pass_if_sizes_are_drawn(blocks in 1u64..200, seed: u64) {
+        let variable = plimsoll_plan::Variable {
+            round: 1024,
+            ..plimsoll_plan::Variable::new(
+                "size",
+                plimsoll_plan::Distribution::Uniform { lower: 1024.0, upper: 6144.0 },
+            )
+        };
+        let drawn = plimsoll_plan::Direction {
+            row: OperationId(0),
+            size: Value::Draw(VariableId(0)),
+            align: 1024,
+        };
+        let plan = Transfers {
+            reads: Some(drawn),
+            writes: Some(drawn),
+            order: random(Spread::Once),
+            bytes: Some(3 * blocks * 1024),
+            ..reads()
+        };
+        let sampler = |_| variable.sampler().ok();
+        let sizes = [blocks * 1024];
+        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), sampler).unwrap();
+        let mut visits = vec![0; blocks as usize];
+        let mut bytes = 0;
+        for next in all(&mut sequence) {
+            let Next::Transfer(t) = next else { panic!() };
+            bytes += t.len;
+            for block in t.offset / 1024..(t.offset + t.len) / 1024 {
+                visits[block as usize] += 1;
+            }
+            let pass = bytes.div_ceil(blocks * 1024);
+            prop_assert!(visits.iter().all(|n| *n <= pass), "{:?}", t);
+        }
+        prop_assert!(visits.iter().all(|n| *n == 3), "{:?}", visits);
     }
 
     #[test]
