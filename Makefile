@@ -20,7 +20,7 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # machines are tested with servers of ssh, which tests start. Packages are checked by lintian and installed in a bare
 # Debian 12 (scripts/setup-debian-root), and tables and the Python module are read with packages of Python's index
 # (scripts/setup-python). libFuzzer is compiled by a compiler of C++.
-PACKAGES := fio libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
+PACKAGES := fio strace libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
 	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
 	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv \
 	nfs-ganesha-proxy-v4 ceph-common ceph-mon ceph-mgr ceph-mds ceph-osd ceph-fuse glusterfs-server \

@@ -5,6 +5,7 @@ use crate::program::{Compiled, MixFileSizes, RowInfo};
 use crate::schedule::{EventSource, WindowCounts};
 use crate::stage_state::StageRun;
 use crate::sync::{BlockedCount, OpBudget, Semaphore, Wakeups, lock};
+use crate::worker::JobState;
 use crate::worker_ends::WorkerEnds;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
@@ -86,6 +87,8 @@ pub(crate) struct RunState {
     pub(crate) backlog: Mutex<WindowBacklog>,
     /// Sizes of the files of each group that runs a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,
+    /// States of the processes of each group that runs a job; empty for other groups.
+    jobs: Vec<Vec<Arc<JobState>>>,
     /// The stage in progress, if the workers are ranks of a pattern.
     pub(crate) stage: Option<StageRun>,
     /// Workers that have finished before the end of the run.
@@ -121,6 +124,16 @@ impl RunState {
             let data = &filesets[mix.files.data.0 as usize];
             Some(Arc::new(MixFileSizes::new(mix, data.layout.clone())))
         });
+        let jobs = plan.groups.iter().zip(0..).map(|(g, number)| {
+            let Some(job) = g.program.job() else {
+                return Ok(vec![]);
+            };
+            let layout = &filesets[job.fileset.0 as usize].layout;
+            let stream = plan.stream("job").branch(number);
+            let process = |process| JobState::new(plan, g, job, layout, (process, stream));
+            (0..g.process_instances).map(process).collect()
+        });
+        let jobs: Vec<Vec<Arc<JobState>>> = jobs.collect::<Result<_, String>>()?;
         let ended = (0..plan.workers()).map(|_| AtomicBool::new(false));
         let followers = workers.iter();
         let followers = followers
@@ -157,6 +170,7 @@ impl RunState {
             processes: Mutex::default(),
             backlog: Mutex::default(),
             sizes: sizes.collect(),
+            jobs,
             stage,
             ends: WorkerEnds::default(),
             latest_exit: AtomicU64::new(0),
@@ -186,6 +200,13 @@ impl RunState {
     pub(crate) fn sizes_of(&self, group: u32) -> Arc<MixFileSizes> {
         let sizes = self.sizes[group as usize].as_ref();
         sizes.expect("the group runs a mix").clone()
+    }
+
+    /// State of the process to which a worker of a job belongs.
+    pub(crate) fn job_of(&self, worker: WorkerId) -> Arc<JobState> {
+        let threads = self.plan.groups[worker.group as usize].thread_instances;
+        let process = worker.number / threads.max(1);
+        self.jobs[worker.group as usize][process as usize].clone()
     }
 
     /// The files that the workers of all ranks use.

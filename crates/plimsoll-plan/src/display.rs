@@ -1,6 +1,7 @@
 //! The Plan as text.
 
 mod filesets;
+mod jobs;
 mod mixes;
 mod names;
 mod pattern;

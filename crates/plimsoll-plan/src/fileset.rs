@@ -44,8 +44,35 @@ pub struct Fileset {
     pub cached: Option<bool>,
     /// Letters around the number in the name of a file; null if names are numbers without letters.
     pub letters: Option<Letters>,
+    /// Contents of the files that exist when the run starts.
+    #[serde(default, skip_serializing_if = "InitialData::is_written")]
+    pub initially: InitialData,
     /// Source location of the statement that defines the fileset; null if the workload has no source text.
     pub location: Option<SourcePosition>,
+}
+
+/// Contents of the files of a fileset when the run starts, from the most to the least.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum InitialData {
+    /// Every file has its planned size, and all its data are written.
+    #[default]
+    Written,
+    /// Every file has its planned size and blocks for all bytes, without written data; as `sparse` on a target that
+    /// cannot allocate blocks.
+    Allocated,
+    /// Every file has its planned size, without written data and without blocks.
+    Sparse,
+    /// Every file is empty.
+    Empty,
+}
+
+impl InitialData {
+    fn is_written(&self) -> bool {
+        *self == Self::Written
+    }
 }
 
 /// Letters around the number in the name of a file, so that names differ in length. For each file name, the number of
@@ -190,6 +217,7 @@ impl Fileset {
             access: Access::ReadWrite,
             cached: None,
             letters: None,
+            initially: InitialData::Written,
             location: None,
         }
     }

@@ -11,6 +11,7 @@
 //! | `operation` | operations of sequences with their properties, kinds, rows of the results |
 //! | `program` | groups of workers, steps of sequences |
 //! | `mix` | operation mixes, business metrics; `mix_check`: their checks; `load`: Plans of several loads |
+//! | `job` | jobs: transfers at generated offsets (fio) |
 //! | `pattern` | generated programs of ranks; `needs`: their space and files |
 //! | `fileset`, `layout` | definitions of filesets; their trees |
 //! | `variable`, `seed`, `hash`, `content` | random variables, random streams, hashes, contents of writes |
@@ -39,6 +40,7 @@ pub mod event;
 mod fileset;
 pub mod hash;
 mod ids;
+mod job;
 mod layout;
 mod load;
 mod mix;
@@ -69,9 +71,13 @@ pub use condition::{
 pub use content::{Content, DEDUPED_BLOCKS, is_block};
 pub use display::PlanView;
 pub use fileset::{
-    Access, EntriesPerDir, Fileset, Letters, MAX_NAME_LETTERS, RelPath, RelPathError,
+    Access, EntriesPerDir, Fileset, InitialData, Letters, MAX_NAME_LETTERS, RelPath, RelPathError,
 };
 pub use ids::{FilesetId, OperationId, VariableId};
+pub use job::{
+    Direction, FileOrder, Flushes, Job, JobAccess, JobWork, NameOp, OffsetOrder, Pauses, Spread,
+    Transfers, Zone,
+};
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
 pub use mix::{
     Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, FailedCriterion, MILLION, Mix,

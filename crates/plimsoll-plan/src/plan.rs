@@ -3,6 +3,7 @@
 use crate::condition::Promise;
 use crate::fileset::{Fileset, MAX_NAME_LETTERS};
 use crate::ids::{FilesetId, OperationId, VariableId};
+use crate::job::Job;
 use crate::mix::{BusinessMetric, Mix};
 use crate::operation::{Op, OpKind, OpProperties, Operation};
 use crate::options::RunOptions;
@@ -279,7 +280,11 @@ impl Plan {
     /// Whether any worker may create, remove, rename or resize files of the fileset `id`.
     #[must_use]
     pub fn changes_tree(&self, id: FilesetId) -> bool {
-        self.any_op_on(id, |op| op.changes_tree) || self.mixes().any(|mix| mix.changes_tree(id))
+        self.any_op_on(id, |op| op.changes_tree)
+            || self.mixes().any(|mix| mix.changes_tree(id))
+            || self
+                .jobs()
+                .any(|job| job.fileset == id && job.changes_tree())
     }
 
     /// Whether any worker may set the lengths of existing files of the fileset.
@@ -295,6 +300,10 @@ impl Plan {
         let may_be_on = |op: &OpProperties<'_>| op.any_fileset().is_none_or(|f| f == id);
         let fits = |op: &Op| fits(&op.properties()) && may_be_on(&op.properties());
         self.groups.iter().any(|g| g.program.any_op(fits))
+    }
+
+    fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.groups.iter().filter_map(|g| g.program.job())
     }
 
     fn mixes(&self) -> impl Iterator<Item = &Mix> {
@@ -405,6 +414,9 @@ impl Plan {
             if let Some(pattern) = g.program.pattern() {
                 self.check_pattern(g, pattern)?;
             }
+            if let Some(job) = g.program.job() {
+                self.check_job(g, job)?;
+            }
         }
         Ok(())
     }
@@ -419,9 +431,9 @@ impl Plan {
                 .map_err(|e| PlanError::Range(format!("`{name}`: {e}")))?;
         }
         // Other workers must not create or remove files of a mix.
-        let sequences = self.groups.iter().any(|g| g.program.mix().is_none());
-        if mixes().next().is_some() && sequences {
-            return wrong("operation mixes and sequences of steps cannot be in one Plan");
+        let others = self.groups.iter().any(|g| g.program.mix().is_none());
+        if mixes().next().is_some() && others {
+            return wrong("operation mixes and other programs cannot be in one Plan");
         }
         let starts = self.script.iter().filter(|p| **p == Phase::Start).count();
         if mixes().next().is_some() && starts > 1 {
@@ -448,6 +460,19 @@ impl Plan {
             )),
             _ => Ok(()),
         }
+    }
+
+    fn check_job(&self, group: &WorkerGroup, job: &Job) -> Result<(), PlanError> {
+        self.check_fileset(job.fileset)?;
+        let mut rows = Vec::new();
+        job.for_each_row(&mut |row| rows.push(row));
+        self.check_rows(&rows)?;
+        if let Some(transfers) = job.transfers() {
+            self.check_values(transfers.directions().map(|d| d.size))?;
+        }
+        let entries = self.fileset(job.fileset).entries;
+        job.check(group.process_instances, entries)
+            .map_err(|e| PlanError::Range(format!("job `{}`: {e}", group.process)))
     }
 
     fn check_pattern(&self, group: &WorkerGroup, pattern: &Pattern) -> Result<(), PlanError> {

@@ -1,6 +1,7 @@
-//! Groups of workers, and their programs: steps, a mix, or a pattern.
+//! Groups of workers, and their programs: steps, a mix, a pattern, or a job.
 
 use crate::ids::OperationId;
+use crate::job::Job;
 use crate::mix::Mix;
 use crate::operation::{LimitKind, Op};
 use crate::pattern::Pattern;
@@ -62,6 +63,7 @@ impl WorkerGroup {
     pub fn follows_schedule(&self, event_rate: Option<f64>) -> bool {
         match &self.program {
             Program::Mix(mix) => mix.pacing.is_some(),
+            Program::Job(job) => job.transfers().is_some_and(|t| t.pacing.is_some()),
             program => event_rate.is_some() && program.has_limiter(|k| k == LimitKind::Calls),
         }
     }
@@ -77,6 +79,8 @@ pub enum Program {
     Mix(Box<Mix>),
     /// Pattern: steps generated from numbers; each worker is a rank.
     Pattern(Box<Pattern>),
+    /// Job: reads and writes of files at offsets that the threads of a process take in turn (fio).
+    Job(Box<Job>),
 }
 
 /// A step of a sequence: one operation, or a composite flowop.
@@ -112,6 +116,7 @@ impl Program {
             Self::Sequence(_) => self.any_op(|op| op.file().is_some_and(|f| f.direct)),
             Self::Mix(mix) => mix.flags.direct_percent > 0.0,
             Self::Pattern(pattern) => pattern.direct,
+            Self::Job(job) => job.transfers().is_some_and(|t| t.access.direct),
         }
     }
 
@@ -121,17 +126,17 @@ impl Program {
         self.any_op(|op| matches!(op, Op::Limit { kind, .. } if is_wanted(*kind)))
     }
 
-    /// Pattern that the workers execute as ranks; `None` if the program is a sequence or a mix.
+    /// Pattern that the workers execute as ranks; `None` if the program is another.
     #[must_use]
     pub fn pattern(&self) -> Option<&Pattern> {
         match self {
             Self::Pattern(pattern) => Some(pattern),
-            Self::Sequence(_) | Self::Mix(_) => None,
+            Self::Sequence(_) | Self::Mix(_) | Self::Job(_) => None,
         }
     }
 
-    /// Row, repetitions and operation of every operation step of a sequence, in the order of the workload. Mixes and
-    /// patterns have no steps.
+    /// Row, repetitions and operation of every operation step of a sequence, in the order of the workload. Mixes,
+    /// patterns and jobs have no steps.
     #[must_use]
     pub fn ops(&self) -> Vec<(OperationId, Value, &Op)> {
         fn walk<'a>(steps: &'a [Step], ops: &mut Vec<(OperationId, Value, &'a Op)>) {
@@ -155,12 +160,21 @@ impl Program {
         self.ops().into_iter().any(|(_, _, op)| fits(op))
     }
 
-    /// Operation mix from which the workers draw; `None` if the program is a sequence or a pattern.
+    /// Operation mix from which the workers draw; `None` if the program is another.
     #[must_use]
     pub fn mix(&self) -> Option<&Mix> {
         match self {
             Self::Mix(mix) => Some(mix),
-            Self::Sequence(_) | Self::Pattern(_) => None,
+            Self::Sequence(_) | Self::Pattern(_) | Self::Job(_) => None,
+        }
+    }
+
+    /// Job whose operations the workers take in turn; `None` for all other programs.
+    #[must_use]
+    pub fn job(&self) -> Option<&Job> {
+        match self {
+            Self::Job(job) => Some(job),
+            Self::Sequence(_) | Self::Mix(_) | Self::Pattern(_) => None,
         }
     }
 }

@@ -6,7 +6,8 @@
 //!   `standstill` and [`verification`]), [`series`] ([`curve`], [`find`], [`repeats`], [`profile`] and [`ab`]),
 //!   [`compare`] and [`fit`];
 //! - exports: [`csv`] and [`points`], [`parquet`], [`disclosure`] (full disclosure reports, read and written, and
-//!   descriptions of the system under test, `sut.toml`), and [`filebench`] (Filebench's line);
+//!   descriptions of the system under test, `sut.toml`), [`filebench`] (Filebench's line), and
+//!   [`fio_json`] (fio's JSON output);
 //! - a run in progress: [`live`] (a line) and [`live_screen`];
 //! - [`console`]: the terminal or file to which a program writes;
 //! - shared lower modules: [`html::chart`], [`percentiles`], [`operation_table`], `text` (wrapping and colours),
@@ -31,6 +32,7 @@ pub mod document;
 pub mod events;
 pub mod filebench;
 pub mod find;
+pub mod fio_json;
 pub mod fit;
 pub mod html;
 pub mod live;

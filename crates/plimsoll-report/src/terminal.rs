@@ -31,6 +31,15 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Layout of a report in a file: 100 columns without colours.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self {
+            width: 100,
+            color: false,
+        }
+    }
+
     /// Width of a report in columns, at least 60.
     #[must_use]
     pub fn columns(&self) -> usize {

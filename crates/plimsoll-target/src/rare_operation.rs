@@ -42,6 +42,12 @@ pub enum FileOperation<'a> {
     /// Writes dirty pages of the file and drops the file from the client's page cache: posix_fadvise(2); used outside
     /// measured operations only.
     DropCache,
+    /// Flushes the data of the file to stable storage, and only those attributes that reads of the data need:
+    /// `fdatasync(2)`; as [`Session::fsync`](crate::Session::fsync) on a target without such a difference.
+    FlushData,
+    /// Sets the length of an empty file, and allocates blocks for all bytes: `fallocate(2)`; used outside measured
+    /// operations only.
+    Allocate(u64),
     /// Sets the length of the file: `ftruncate(2)`; SETATTR (RFC 1813, 3.3.2).
     Truncate(u64),
     /// Locks a range for writing, waits while another open file has a lock on a part of the range, and

@@ -2,6 +2,7 @@
 //!
 //! - [`wml`]: Filebench's Workload Model Language;
 //! - [`mix`]: operation mixes in TOML, and netmist's custom workload files;
+//! - [`fio`]: the job files and command lines of fio;
 //! - [`md`]: the options of MD-Workbench, mdtest and IOR;
 //! - [`profile`]: Filebench's profiles, which list runs of workloads.
 //!
@@ -9,6 +10,7 @@
 //! show the place in the text.
 
 mod builtins;
+pub mod fio;
 pub mod md;
 pub mod mix;
 pub mod profile;

@@ -1,5 +1,6 @@
 //! Tests of the front ends, through their public functions.
 
+mod fio;
 mod md;
 mod mix;
 mod profile;

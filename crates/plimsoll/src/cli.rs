@@ -5,6 +5,7 @@ mod check;
 mod documents;
 mod events;
 mod examples;
+mod fio;
 pub mod foreign_options;
 mod hosts;
 mod live;
@@ -24,6 +25,7 @@ pub use ab::AbArgs;
 pub use check::CheckArgs;
 pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
+pub use fio::{FIO_COMMAND, FioArgs, options_first};
 pub use hosts::{HostsCheckArgs, HostsCommand};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs};
 pub use nfs::{EmulateCommand, NfsArgs, WanArgs};
@@ -42,8 +44,8 @@ pub use workloads::{
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use examples::{
-    AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, HOSTS_EXAMPLES, MD_EXAMPLES,
-    PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
+    AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, FIO_EXAMPLES, HOSTS_EXAMPLES,
+    MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
 };
 use std::path::PathBuf;
 
@@ -101,6 +103,9 @@ pub enum Command {
     /// Measure metadata and small objects: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
+    /// Run job files and command lines of fio
+    #[command(after_help = FIO_EXAMPLES)]
+    Fio(Box<FioArgs>),
     /// Make the missing runs of a series, such as a curve or a profile
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<ResumeArgs>),

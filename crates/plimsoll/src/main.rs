@@ -111,6 +111,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Curve(args) => commands::curve::run(&args),
         Command::Find(args) => commands::find::run(&args),
         Command::Ab(args) => commands::ab::run(&args),
+        Command::Fio(args) => commands::fio::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Check(args) => commands::profile::check(*args),
         Command::Profile(args) => commands::profile::run(*args),
@@ -164,10 +165,18 @@ fn lost_output() -> ExitCode {
 /// Parses a command line.
 fn arguments(line: &[OsString]) -> Result<Cli, Error> {
     let mut definition = cli::definition().term_width(Stream::Out.help_width());
-    let matches = definition.try_get_matches_from_mut(line);
     let command = line
         .get(1)
-        .and_then(|name| definition.find_subcommand(name));
+        .and_then(|name| definition.find_subcommand(name))
+        .cloned();
+    let ordered = match &command {
+        Some(command) if command.get_name() == cli::FIO_COMMAND => {
+            Some(cli::options_first(line, command))
+        }
+        _ => None,
+    };
+    let matches = definition.try_get_matches_from_mut(ordered.as_deref().unwrap_or(line));
+    let command = command.as_ref();
     let mut matches = matches.map_err(|e| cli::foreign_options::advise(e, command))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }

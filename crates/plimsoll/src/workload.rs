@@ -84,6 +84,9 @@ pub fn builtins() -> Vec<WorkloadSource> {
 /// File name endings of workload files.
 const WORKLOAD_SUFFIXES: [&str; 2] = [".f", ".toml"];
 
+/// File name ending of fio's job files, which have a command of their own.
+const JOB_FILE_SUFFIX: &str = ".fio";
+
 /// Finds a workload: a built-in name, or else a path. A path has a slash, has the ending of a workload file, or exists.
 pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
     let path = Path::new(&name);
@@ -93,6 +96,13 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
         return Ok(builtins.swap_remove(at));
     }
     let ends = WORKLOAD_SUFFIXES.iter().any(|e| name.ends_with(e));
+    if name.ends_with(JOB_FILE_SUFFIX) {
+        let file = path.display();
+        return Err(CommandError::usage(format!(
+            "{file} is a job file of fio: `plimsoll fio {file}` runs its jobs, and `plimsoll fio {file} --dry-run` \
+             prints their Plans"
+        )));
+    }
     if name.contains('/') || ends || path.exists() {
         return Ok(WorkloadSource {
             name: name.into(),
@@ -341,7 +351,7 @@ pub fn plan_of_files(args: &PopulateArgs) -> Result<Plan, CommandError> {
 }
 
 /// Removes doubled and trailing slashes of a work directory, which would otherwise appear in the path of every file.
-fn plain(path: &Path) -> PathBuf {
+pub fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
@@ -363,7 +373,7 @@ fn dir_on_server(workload: impl AsRef<OsStr>) -> PathBuf {
 
 /// Default work directory on a local file system: a new path below the system's temporary directory, which nothing has
 /// created yet.
-fn fresh_dir(workload: &str) -> PathBuf {
+pub fn fresh_dir(workload: &str) -> PathBuf {
     let name = Path::new(workload).file_stem().unwrap_or_default();
     let base = format!("plimsoll-{}-{}", name.to_string_lossy(), std::process::id());
     let root = std::env::temp_dir();

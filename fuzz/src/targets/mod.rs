@@ -5,6 +5,7 @@ targets! {
     condition,
     event,
     fault,
+    fio,
     histograms,
     hosts,
     http,

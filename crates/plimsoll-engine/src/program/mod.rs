@@ -7,7 +7,9 @@ mod open_files;
 pub(crate) use mix::MixProgram;
 pub(crate) use mix_sizes::MixFileSizes;
 
-use plimsoll_plan::{FilesetId, LimitKind, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
+use plimsoll_plan::{
+    FilesetId, Job, LimitKind, Op, OpKind, Plan, Program, Step, Value, WorkerGroup,
+};
 
 use std::sync::Arc;
 
@@ -66,6 +68,8 @@ pub(crate) struct Compiled {
     pub(crate) paced: bool,
     /// The mix, if the program is a mix; a mix has no code.
     pub(crate) mix: Option<Arc<MixProgram>>,
+    /// The job, if the program is a job; a job has no code.
+    pub(crate) job: Option<Arc<Job>>,
 }
 
 impl Compiled {
@@ -83,6 +87,7 @@ impl Compiled {
             rows: Vec::new(),
             paced: group.follows_schedule(plan.event_rate),
             mix: None,
+            job: None,
         };
         match &group.program {
             Program::Sequence(steps) => {
@@ -96,6 +101,14 @@ impl Compiled {
                 compiled.slots = program.slots(files);
                 compiled.descriptors = program.descriptors(files);
                 compiled.mix = Some(Arc::new(program));
+            }
+            Program::Job(job) => {
+                job.for_each_row(&mut |row| compiled.rows.push(row.0));
+                compiled.slots = job.open_files.min(job.files);
+                // Mapped bytes are copied to a file in memory, which the worker keeps, or from such a file.
+                let sink = job.transfers().is_some_and(|t| t.access.mapped);
+                compiled.descriptors = compiled.slots + u32::from(sink);
+                compiled.job = Some(Arc::new((**job).clone()));
             }
             // Ranks of a pattern generate their steps.
             Program::Pattern(pattern) => {
@@ -117,7 +130,7 @@ impl Compiled {
 
     /// Whether the workers follow the event schedule.
     pub(crate) fn follows_events(&self) -> bool {
-        self.paced && self.mix.is_none()
+        self.paced && self.mix.is_none() && self.job.is_none()
     }
 
     fn steps(&mut self, steps: &[Step], depth: usize) {

@@ -57,7 +57,8 @@ impl ClaimedWorkDir<'_> {
         if !report.reused {
             let (pool, part) = (self.setup_pool, team.portion(used.end));
             let tell = || tell(observer);
-            let made = tree::make_files(pool, (id, layout), part, fileset.grows, &progress, tell);
+            let what = (id, &**layout, fileset.initially);
+            let made = tree::make_files(pool, what, part, fileset.grows, &progress, tell);
             if made.is_err() {
                 team.request_stop_all();
             }

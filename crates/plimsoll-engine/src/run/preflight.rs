@@ -310,7 +310,7 @@ impl Preflight {
         }
     }
 
-    /// Refuses operations of mixes that the target does not support, grouped by reason.
+    /// Refuses operations of mixes and jobs that the target does not support, grouped by reason.
     fn operations(&mut self, pool: &SetupPool, plan: &Plan, settings: &Settings) {
         // A Plan without a load only creates files, which needs no support for operations.
         if !plan.script.iter().any(Phase::begins_load) {
@@ -318,11 +318,20 @@ impl Preflight {
         }
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
         let mixes = plan.groups.iter().filter_map(|g| g.program.mix());
-        for row in mixes.flat_map(|m| &m.table) {
-            let Some(why) = pool.target.unsupported_reason(row.op.kind()) else {
+        let of_mixes = mixes.flat_map(|m| &m.table);
+        let of_mixes = of_mixes.map(|row| (row.op.kind(), row.op.to_string()));
+        let mut of_jobs = Vec::new();
+        for job in plan.groups.iter().filter_map(|g| g.program.job()) {
+            job.for_each_row(&mut |row| {
+                let operation = plan.operation(row);
+                of_jobs.push((operation.kind, operation.name.clone()));
+            });
+        }
+        for (kind, name) in of_mixes.chain(of_jobs) {
+            let Some(why) = pool.target.unsupported_reason(kind) else {
                 continue;
             };
-            let op = format!("`{}`", row.op);
+            let op = format!("`{name}`");
             match reasons.iter_mut().find(|(known, _)| *known == why) {
                 Some((_, ops)) if ops.contains(&op) => {}
                 Some((_, ops)) => ops.push(op),

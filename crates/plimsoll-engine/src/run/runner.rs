@@ -19,7 +19,7 @@ use crate::file_pool::FilesetState;
 use crate::stage_state::RankStates;
 use plimsoll_measure::system::Snapshot;
 use plimsoll_measure::{Clock, ClockKind, LongReplies, Outcome};
-use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
+use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, WorkerGroup};
 use plimsoll_target::Ledger;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -525,10 +525,11 @@ impl Runner<'_> {
     fn state_of(&self, id: FilesetId) -> Arc<FilesetState> {
         let part = rank_partition::part(self.plan, id, self.team);
         let layout = self.layouts[id.0 as usize].clone();
-        let only_mixes = self.plan.groups.iter().all(|g| g.program.mix().is_some());
-        Arc::new(match only_mixes {
-            true => FilesetState::without_entries(id, layout),
-            false => FilesetState::part(id, layout, part),
+        let own_records = |g: &WorkerGroup| g.program.mix().is_some() || g.program.job().is_some();
+        Arc::new(if self.plan.groups.iter().all(own_records) {
+            FilesetState::without_entries(id, layout)
+        } else {
+            FilesetState::part(id, layout, part)
         })
     }
 

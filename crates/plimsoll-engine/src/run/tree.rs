@@ -3,7 +3,7 @@
 use super::marker::{self, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::tree_names::{is_our_link, is_ours};
-use plimsoll_plan::{DirId, FileId, FilesetId, Layout, Plan, Stream};
+use plimsoll_plan::{DirId, FileId, FilesetId, InitialData, Layout, Plan, Stream};
 use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, SetupSession};
 use rustix::io::Errno;
 use std::ops::Range;
@@ -63,6 +63,7 @@ struct MakeFiles<'a> {
     first: u64,
     /// Whether files may exist already, with right or wrong sizes.
     repair: bool,
+    initially: InitialData,
 }
 
 impl MakeFiles<'_> {
@@ -75,7 +76,16 @@ impl MakeFiles<'_> {
         session.begin_populating(self.id, file);
         session.open(how).await?;
         session.begin_content(self.content.branch(u64::from(file.0)));
-        let written = fill(session, 0..self.layout.size(file), self.progress).await;
+        let size = self.layout.size(file);
+        let written = match self.initially {
+            InitialData::Written => fill(session, 0..size, self.progress).await,
+            InitialData::Allocated | InitialData::Sparse => {
+                self.progress.bytes.fetch_add(size, Relaxed);
+                let allocates = self.initially == InitialData::Allocated;
+                extend(session, size, allocates).await
+            }
+            InitialData::Empty => Ok(()),
+        };
         let closed = session.close().await;
         // Populating reads nothing, so the check of reads only discards the record of written data.
         session.check_reads();
@@ -129,6 +139,18 @@ impl MakeFiles<'_> {
         };
         session.close().await.and(done)
     }
+}
+
+/// Gives the located empty file its size, with blocks for all bytes if `allocates` is set and the target can allocate.
+async fn extend(session: &mut dyn SetupSession, size: u64, allocates: bool) -> Result<(), OpError> {
+    if allocates && size > 0 {
+        let done = session.on_file(FileOperation::Allocate(size)).await;
+        if done != Err(OpError(Errno::OPNOTSUPP)) {
+            return done.map(drop);
+        }
+    }
+    let truncate = FileOperation::Truncate(size);
+    session.on_file(truncate).await.map(drop)
 }
 
 /// Writes the bytes `part` of the located open file, in pieces of at most 1 MiB.
@@ -226,7 +248,7 @@ fn content_of(pool: &SetupPool, layout: &Layout) -> Stream {
 /// Creates or repairs the files of a tree whose numbers are in `part`. The directories must exist.
 pub(crate) fn make_files(
     pool: &SetupPool,
-    (id, layout): (FilesetId, &Layout),
+    (id, layout, initially): (FilesetId, &Layout, InitialData),
     part: Range<u64>,
     repair: bool,
     progress: &Progress,
@@ -239,6 +261,7 @@ pub(crate) fn make_files(
         progress,
         first: part.start,
         repair,
+        initially,
     };
     pool.all(part.end - part.start, &files, tell)
 }

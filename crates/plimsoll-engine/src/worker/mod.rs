@@ -3,13 +3,18 @@
 mod calls;
 #[macro_use]
 mod context;
+mod handles;
+mod job;
 mod mix;
 mod ops;
+mod pacer;
 mod pattern;
 mod sampling;
+mod schedule;
 
 pub(crate) use self::context::{CapUsage, FileCursors, WorkerContext, WorkerExit, worker_name};
 use self::context::{ExitReason, OpSubject};
+pub(crate) use job::JobState;
 use ops::took_effect;
 pub(crate) use sampling::CpuSampling;
 
@@ -150,8 +155,8 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// A task that runs until the run, the stage or the program ends. Mixes and sequences have separate `async` blocks:
-    /// a future for both would be as large as the larger of the two futures, and an `async fn` that takes a worker by
+    /// A task that runs until the run, the stage or the program ends. Mixes, jobs and sequences have separate
+    /// `async` blocks: a future for all would be as large as the largest of the futures, and an `async fn` that takes a worker by
     /// value, or a call of such a function, has room for the worker twice.
     ///
     /// All tasks are boxed in this function, because the compiler puts a task into the codegen unit of the module that
@@ -162,6 +167,12 @@ impl<S: Session> Worker<S> {
     {
         if self.context.shared.stage.is_some() {
             return Box::pin(self.run_stage(content.clone()));
+        }
+        if let Some(job) = self.context.program.job.clone() {
+            return Box::pin(async move {
+                let exit = self.run_job(job).await;
+                self.end(exit).await;
+            });
         }
         match self.context.program.mix.clone() {
             Some(mix) => Box::pin(async move {

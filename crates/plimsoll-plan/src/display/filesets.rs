@@ -1,7 +1,7 @@
 //! The section of a printed Plan about filesets.
 
 use super::names;
-use crate::{Access, Bytes, Count, Fileset, Layout, Plan, SizeSummary, counted};
+use crate::{Access, Bytes, Count, Fileset, InitialData, Layout, Plan, SizeSummary, counted};
 use std::fmt::{self, Formatter};
 
 /// Length in columns of the longest bar in the histogram of file sizes.
@@ -118,6 +118,15 @@ fn attributes(f: &mut Formatter<'_>, fileset: &Fileset) -> fmt::Result {
             fileset.cached == Some(false),
             "dropped from the page cache first",
         ),
+        (
+            fileset.initially == InitialData::Allocated,
+            "without written data at first",
+        ),
+        (
+            fileset.initially == InitialData::Sparse,
+            "without blocks at first",
+        ),
+        (fileset.initially == InitialData::Empty, "empty at first"),
         (fileset.access == Access::ReadOnly, "read-only"),
         (fileset.access == Access::WriteOnly, "write-only"),
     ];

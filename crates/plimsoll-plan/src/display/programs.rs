@@ -1,7 +1,7 @@
 //! The section of a printed Plan about groups of workers and their programs.
 
 use super::names::{self, bytes, count, things};
-use super::{mixes, pattern};
+use super::{jobs, mixes, pattern};
 use crate::{
     Bytes, Count, FileRef, FilesetId, Io, LimitKind, Op, OperationId, Plan, Program, Step, Value,
     show_exactly,
@@ -35,6 +35,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
             Program::Sequence(steps) => sequence(f, plan, steps, 4)?,
             Program::Mix(mix) => mixes::mix(f, plan, g, mix)?,
             Program::Pattern(p) => pattern::write(f, plan, p)?,
+            Program::Job(job) => jobs::write(f, plan, job)?,
         }
     }
     Ok(())

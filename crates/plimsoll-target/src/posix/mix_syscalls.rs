@@ -8,7 +8,9 @@ use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks
 use crate::session_types::{Attributes, EntryKind, ListTotals, MAX_WHOLE_READ_BYTES};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::unistd::{PathconfVar, fpathconf};
-use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags};
+use rustix::fs::{
+    Access, Advice, AtFlags, CWD, FallocateFlags, FileType, MemfdFlags, Mode, OFlags,
+};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::ffi::CString;
 use std::io::IoSlice;
@@ -58,6 +60,14 @@ impl SystemCalls {
                 for _ in 0..2 {
                     rustix::fs::fadvise(file, 0, None::<NonZeroU64>, Advice::DontNeed)?;
                 }
+                0
+            }
+            FileOperation::FlushData => {
+                rustix::fs::fdatasync(file)?;
+                0
+            }
+            FileOperation::Allocate(len) => {
+                rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len)?;
                 0
             }
             FileOperation::Truncate(len) => {

@@ -305,6 +305,7 @@ impl Session for SimulatedSession {
         let inode = file.0;
         match operation {
             FileOperation::DropCache => Ok(0),
+            FileOperation::FlushData => self.fsync(file).await.map(|()| 0),
             FileOperation::Truncate(len) => {
                 self.call(CallKind::Other, |store, _| store.set_len(inode, len))
                     .await?;

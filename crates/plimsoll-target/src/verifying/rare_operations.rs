@@ -18,7 +18,7 @@ impl VerifyingSession {
         operation: FileOperation<'_>,
     ) -> Result<u64, OpError> {
         match operation {
-            FileOperation::Truncate(len) => {
+            FileOperation::Truncate(len) | FileOperation::Allocate(len) => {
                 let epoch = record.begin_truncate(len);
                 let done = self.inner.on_file(handle, operation).await;
                 record.end_truncate(epoch, len, done.is_ok());
@@ -65,6 +65,13 @@ impl VerifyingSession {
                 self.inner.on_file(handle, map_write).await?;
                 self.acknowledge(record, before, offset, offset + len);
                 Ok(len)
+            }
+            FileOperation::FlushData => {
+                let done = self.inner.on_file(handle, operation).await;
+                if done.is_err() {
+                    record.set_unknown();
+                }
+                done
             }
             // A dropped cache and a lock leave the contents of the file unchanged.
             FileOperation::DropCache | FileOperation::Lock { .. } => {

@@ -113,6 +113,18 @@ starts.
 Exit codes: 0 all runs are valid, 1 a run failed, 2 bad usage or input, 3 a run is invalid, 130 \
 interrupted by a signal.";
 
+pub(super) const FIO_EXAMPLES: &str = "\
+Examples:
+  plimsoll fio job.fio
+      in a fresh directory below the system's temporary directory, or in the `directory` of the jobs
+  plimsoll fio --name=r --rw=randread --bs=4k --iodepth=32 --ioengine=io_uring --direct=1 --size=1g --runtime=30 --time_based --dir /mnt/test
+  plimsoll fio job.fio --section=write --output-format=json > fio.json
+  plimsoll fio job.fio --dry-run
+      what the jobs would do, and which of their options have no effect
+
+An option that cannot be honoured is refused with the reason; an option without effect has a note in the report.
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid, 130 interrupted by a signal.";
+
 pub(super) const RESUME_EXAMPLES: &str = "\
 Examples:
   plimsoll resume plimsoll-results/vda-curve-20260101-120000

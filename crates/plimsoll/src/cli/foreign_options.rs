@@ -60,6 +60,12 @@ const FOREIGN_OPTIONS: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// Name of an option without dashes and value, with underscores as in fio's job files.
+fn spelling(name: &str) -> String {
+    let name = name.split('=').next().unwrap_or(name);
+    name.trim_start_matches('-').replace('-', "_")
+}
+
 /// Advice on the option `name` of another tool, which may contain underscores as fio's options do.
 fn advice(name: &str) -> Option<&'static str> {
     let name = name.split('=').next()?.replace('_', "-");
@@ -87,19 +93,19 @@ pub fn advise(mut error: Error, command: Option<&Command>) -> Error {
         return error;
     }
     let name = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(name)) => name,
+        Some(ContextValue::String(name)) => name.clone(),
         _ => return error,
     };
-    if let (Some(advice), Some(command)) = (advice(name), command)
+    if let (Some(advice), Some(command)) = (advice(&name), command)
         && named_options(advice).all(|option| has_option(command, option))
     {
-        let tips = match advice.contains("--set") {
-            false => vec![advice.into()],
-            true => vec![
-                advice.into(),
-                "`plimsoll workloads show WORKLOAD` lists what `--set` can change".into(),
-            ],
-        };
+        let mut tips = vec![advice.into()];
+        if advice.contains("--set") {
+            tips.push("`plimsoll workloads show WORKLOAD` lists what `--set` can change".into());
+        }
+        if plimsoll_workload::fio::is_option(&spelling(&name)) {
+            tips.push("`plimsoll fio` takes fio's options and job files".into());
+        }
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
@@ -140,6 +146,10 @@ mod tests {
             let text = message(["plimsoll", "run", "randomread", option]);
             assert!(text.contains(&format!("tip: `{expected}`")), "{text}");
             assert!(!text.contains("as a value"), "{text}");
+            assert!(
+                text.contains("`plimsoll fio` takes fio's options"),
+                "{text}"
+            );
         }
         let text = message(["plimsoll", "run", "randomread", "--tme=5s"]);
         assert!(text.contains("'--time'"), "{text}");

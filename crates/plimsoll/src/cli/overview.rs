@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Measure",
         &[
-            "run", "check", "curve", "find", "ab", "profile", "md", "resume",
+            "run", "check", "curve", "find", "ab", "profile", "md", "fio", "resume",
         ],
     ),
     ("Files", &["populate", "clean"]),
@@ -112,7 +112,7 @@ mod tests {
             .collect();
         assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), visible);
         assert_eq!(grouped.len(), visible.len());
-        assert!(grouped.len() <= 18, "{}", grouped.len());
+        assert!(grouped.len() <= 19, "{}", grouped.len());
     }
 
     #[test]

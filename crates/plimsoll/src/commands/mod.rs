@@ -9,6 +9,7 @@ pub mod curve;
 pub mod documents;
 pub mod emulated_nfs;
 pub mod find;
+pub mod fio;
 pub mod fit;
 pub mod hosts;
 pub mod import;

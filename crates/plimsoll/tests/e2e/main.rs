@@ -27,6 +27,7 @@ mod drift;
 mod events;
 mod fault_tables;
 mod find;
+mod fio;
 mod fit;
 mod flowops;
 mod foreign;

@@ -2,27 +2,21 @@
 
 mod choice;
 mod data;
-mod handles;
 mod owned_names;
-mod pacer;
 mod transfer_placement;
 mod turnover;
 
 use super::context::ExitReason;
+use super::handles::Handles;
+use super::schedule::Schedule;
 use super::{Worker, WorkerExit};
 use crate::program::{MixFileSizes, MixProgram};
-use crate::schedule::WindowCounts;
-use crate::sync::lock;
 use choice::{FileChooser, Hotspot};
-use handles::Handles;
 use owned_names::OwnedNames;
-use pacer::Pacer;
-use plimsoll_measure::{Nanos, OpTimes, ProcessCounts, WindowBacklog, WindowBounds};
 use plimsoll_plan::{MixOp, Rng};
 use plimsoll_target::Session;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The position at which sequential transfers of a worker continue.
 #[derive(Clone, Copy, Default)]
@@ -38,9 +32,6 @@ struct MixState {
     program: Arc<MixProgram>,
     sizes: Arc<MixFileSizes>,
     rng: Rng,
-    pacer: Option<Pacer>,
-    /// The row of start delays, if operations are paced.
-    start_row: u32,
     chooser: FileChooser,
     spot: Option<Box<Hotspot>>,
     reading: Position,
@@ -48,9 +39,7 @@ struct MixState {
     handles: Handles,
     /// Names that this worker creates and removes, by [`owned_names::NameKind`].
     names: Box<[OwnedNames; 3]>,
-    counts: WindowCounts,
-    /// Backlogs of the worker's scheduled operations; empty without a schedule.
-    backlog: Box<WindowBacklog>,
+    schedule: Schedule,
 }
 
 const _: () = assert!(size_of::<MixState>() <= 288);
@@ -70,22 +59,7 @@ impl<S: Session> Worker<S> {
                 break exit;
             }
         };
-        // Operations scheduled until the end of the window are lost if the run ended first, or the last operation ended
-        // too late.
-        let is_over = match *exit.0 {
-            ExitReason::Stopped => true,
-            ExitReason::NotDone => self.context.lane.now() >= self.context.lane.deadline(),
-            _ => false,
-        };
-        if is_over {
-            state.end(self.context.shared.window.bounds());
-        }
-        lock(&self.context.shared.backlog).add(&state.backlog);
-        lock(&self.context.shared.processes).push(ProcessCounts {
-            group: self.context.id.group,
-            number: self.context.id.number,
-            counts: state.counts.counts,
-        });
+        state.schedule.end(&self.context, &exit);
         exit
     }
 
@@ -114,13 +88,9 @@ impl<S: Session> Worker<S> {
             None => OwnedNames::new(0..0, |_| 0),
         };
         let spare = mix.files.part(number, u64::from(data.layout.leaf_dirs()));
-        let started = shared.started.load(Relaxed);
         MixState {
             sizes: shared.sizes_of(core.id.group),
-            pacer: mix
-                .pacing
-                .map(|p| Pacer::new(p.rate, p.arrivals, started, &mut rng)),
-            start_row: mix.pacing.map_or(0, |p| p.start.0),
+            schedule: Schedule::new(mix.pacing, core, &mut rng),
             spot: mix
                 .working_set
                 .spots
@@ -134,8 +104,6 @@ impl<S: Session> Worker<S> {
                 files(mix.files.empty),
                 OwnedNames::new(spare, |at| data.layout.initial_leaf_dirs(at)),
             ]),
-            counts: WindowCounts::default(),
-            backlog: Box::default(),
             rng,
             program,
         }
@@ -143,16 +111,13 @@ impl<S: Session> Worker<S> {
 
     /// Waits for the scheduled time of the next operation, executes the operation, and waits for the delay of the mix.
     async fn mix_turn(&mut self, state: &mut MixState) -> Result<(), WorkerExit> {
-        if let Some(due) = self.await_due(state).await? {
-            self.context.intended = Some(due);
-        }
+        let MixState { schedule, rng, .. } = state;
+        schedule.await_due(&mut self.context, rng).await?;
         let (op, row) = state.program.draw(&mut state.rng);
         let done = self.mix_op(op, row, state).await;
         self.check_reads(row);
         if done? {
-            let window = self.context.shared.window.bounds();
-            let counts = state.counts.in_window(window);
-            counts.completed += u64::from(window.contains(self.context.lane.now()));
+            state.schedule.note_completed(&self.context);
         }
         let delay = state.program.delay;
         if delay > 0 {
@@ -160,41 +125,6 @@ impl<S: Session> Worker<S> {
             lane.sleep_until(lane.now().saturating_add(delay)).await?;
         }
         Ok(())
-    }
-
-    /// Waits for the schedule; returns the intended start of the operation, `None` without a schedule.
-    async fn await_due(&mut self, state: &mut MixState) -> Result<Option<Nanos>, WorkerExit> {
-        if state.pacer.is_none() {
-            return Ok(None);
-        }
-        let now = self.context.lane.now();
-        let window = self.context.shared.window.bounds();
-        let MixState {
-            pacer,
-            rng,
-            counts,
-            backlog,
-            ..
-        } = state;
-        let counts = counts.in_window(window);
-        let pacer = pacer.as_mut().expect("starts are paced");
-        pacer.catch_up(now, rng, |due| {
-            let dropped = u64::from(window.contains(due));
-            counts.scheduled += dropped;
-            counts.dropped += dropped;
-        });
-        let due = pacer.due();
-        backlog.record(window, due.max(now), pacer.backlog(now, counts.dropped));
-        pacer.advance(rng);
-        if due > now {
-            self.context.lane.sleep_until(due).await?;
-            // The worker was idle, so the client caused the delay.
-            let times = OpTimes::unpaced(due, self.context.lane.now());
-            self.context.recorder.record(state.start_row, times, 0);
-        }
-        let window = self.context.shared.window.bounds();
-        state.counts.in_window(window).scheduled += u64::from(window.contains(due));
-        Ok(Some(due))
     }
 
     /// Executes one operation; `false` if the operation failed and failures are counted. Each operation is a separate
@@ -234,16 +164,6 @@ impl<S: Session> Worker<S> {
             | MixOp::Readdirplus
             | MixOp::Statfs
             | MixOp::Pathconf => Box::pin(self.mix_name(op, row, state)),
-        }
-    }
-}
-
-impl MixState {
-    /// Adds the operations of the window that are still scheduled when the run is over to the counts.
-    fn end(&mut self, window: WindowBounds) {
-        let counts = self.counts.in_window(window);
-        if let (Some(pacer), true) = (&self.pacer, window.number > 0) {
-            counts.scheduled += pacer.left_until(window.end);
         }
     }
 }

@@ -57,6 +57,7 @@ impl<B: NfsBackend> NfsSession<B> {
         match operation {
             // The NFS client caches no file data after a close.
             FileOperation::DropCache => Ok(0),
+            FileOperation::FlushData => self.fsync(handle).await.map(|()| 0),
             FileOperation::Truncate(len) => {
                 open.check_writable().map_err(|_| Errno::INVAL)?;
                 self.client.set_len(&open.file, len).await?;

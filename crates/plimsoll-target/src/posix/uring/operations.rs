@@ -328,6 +328,11 @@ impl Session for UringSession {
                 }
                 return Ok(0);
             }
+            FileOperation::FlushData => {
+                self.operate(|calls| RingCall::fsync(calls, file, true))
+                    .await?;
+                return Ok(0);
+            }
             FileOperation::Truncate(len) if !self.pooled.has(PoolOperation::Truncate) => {
                 self.operate(|calls| RingCall::truncate(calls, file, len))
                     .await?;
@@ -389,6 +394,7 @@ impl Session for UringSession {
                 });
                 return written.await;
             }
+            FileOperation::Allocate(len) => FileOperation::Allocate(len),
             FileOperation::Truncate(len) => FileOperation::Truncate(len),
             FileOperation::Lock { offset, len } => FileOperation::Lock { offset, len },
             FileOperation::MapRead { offset, len } => FileOperation::MapRead { offset, len },

@@ -17,7 +17,9 @@ use std::process::Command;
 pub const NAME_VARIABLE: &str = "PLIMSOLL_TESTBED";
 
 /// Commands that take `--target` and `--dir`, and load or prepare the target and the directory.
-const LOADS: [&str; 7] = ["run", "curve", "find", "ab", "md", "profile", "populate"];
+const LOADS: [&str; 8] = [
+    "run", "curve", "find", "ab", "md", "fio", "profile", "populate",
+];
 
 /// The `plimsoll-testbed` command that runs a command of `plimsoll` on a bed.
 ///

@@ -1,0 +1,160 @@
+//! The part of a printed Plan about jobs.
+
+use super::names;
+use crate::job::{FileOrder, Job, JobWork, NameOp, OffsetOrder, Spread, Transfers};
+use crate::{Bytes, Count, Plan, Value, counted, show_duration};
+use std::fmt::{self, Formatter};
+use std::time::Duration;
+
+pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, job: &Job) -> fmt::Result {
+    let files = counted(u64::from(job.files), "file", "files");
+    let whose = if job.shares_files {
+        "shared by all processes"
+    } else {
+        "of each process"
+    };
+    let fileset = names::fileset(plan, job.fileset);
+    writeln!(f, "    {files} of {fileset}, {whose}")?;
+    if !job.start_delay.is_zero() {
+        writeln!(f, "    begins after {}", show_duration(job.start_delay))?;
+    }
+    match &job.work {
+        JobWork::Transfers(transfers) => self::transfers(f, plan, transfers),
+        JobWork::Names { op, row, passes } => {
+            let what = match op {
+                NameOp::Create => "creates",
+                NameOp::Stat => "examines",
+                NameOp::Delete => "removes",
+            };
+            let passes = match passes {
+                Some(1) => "once".into(),
+                Some(n) => format!("{} times", Count(*n)),
+                None => "repeatedly".into(),
+            };
+            let name = names::row(plan, *row);
+            writeln!(f, "    {name}: {what} each file {passes}")
+        }
+    }
+}
+
+fn transfers(f: &mut Formatter<'_>, plan: &Plan, t: &Transfers) -> fmt::Result {
+    for (direction, verb) in t
+        .reads
+        .iter()
+        .map(|d| (d, "reads"))
+        .chain(t.writes.iter().map(|d| (d, "writes")))
+    {
+        let share = match (t.reads, t.writes, verb) {
+            (Some(_), Some(_), "reads") => format!(", {} % of the transfers", t.read_percent),
+            (Some(_), Some(_), _) => format!(", {} % of the transfers", 100 - t.read_percent),
+            _ => String::new(),
+        };
+        let size = match direction.size {
+            Value::Const(bytes) => Bytes(bytes).to_string(),
+            drawn => names::bytes(plan, drawn),
+        };
+        let name = names::row(plan, direction.row);
+        writeln!(f, "    {name}: {verb} {size}{share}")?;
+    }
+    writeln!(f, "    offsets: {}", order(t))?;
+    let access = [
+        (t.access.direct, "past the page cache"),
+        (t.access.dsync, "synchronous data"),
+        (t.access.mapped, "by mapped memory"),
+        (t.access.no_read_ahead, "no read-ahead"),
+    ];
+    let access: Vec<&str> = access.iter().filter(|a| a.0).map(|a| a.1).collect();
+    if !access.is_empty() {
+        writeln!(f, "    access: {}", access.join(", "))?;
+    }
+    let next = match t.next_file {
+        FileOrder::RoundRobin => "files in turn",
+        FileOrder::Sequential => "one file after the other",
+        FileOrder::Random => "files at random",
+    };
+    if t.transfers_per_file == 1 {
+        writeln!(f, "    {next}")?;
+    } else {
+        writeln!(f, "    {next}, {} transfers each", t.transfers_per_file)?;
+    }
+    if let Some(flushes) = t.flushes {
+        let name = names::row(plan, flushes.row);
+        let after = flushes
+            .after_writes
+            .map(|n| format!("after every {}", counted(n, "write", "writes")));
+        let at_end = flushes.at_end.then(|| "at the end".to_owned());
+        let when: Vec<String> = after.into_iter().chain(at_end).collect();
+        writeln!(f, "    {name}: {}", when.join(" and "))?;
+    }
+    if let Some(pauses) = t.pauses {
+        let time = show_duration(Duration::from_nanos(pauses.nanoseconds));
+        let after = counted(pauses.after_transfers, "transfer", "transfers");
+        writeln!(f, "    pauses: {time} after every {after}")?;
+    }
+    if let Some(pacing) = t.pacing {
+        writeln!(
+            f,
+            "    {} transfers per second of each thread, {} arrivals",
+            pacing.rate,
+            match pacing.arrivals {
+                crate::Arrivals::Constant => "constant",
+                crate::Arrivals::Poisson => "Poisson",
+            }
+        )?;
+    }
+    match (t.bytes, t.transfers) {
+        (None, None) => writeln!(f, "    until the run ends"),
+        (Some(bytes), None) => writeln!(f, "    ends after {}", Bytes(bytes)),
+        (None, Some(n)) => writeln!(f, "    ends after {} transfers", Count(n)),
+        (Some(bytes), Some(n)) => {
+            writeln!(
+                f,
+                "    ends after {} or {} transfers",
+                Bytes(bytes),
+                Count(n)
+            )
+        }
+    }
+}
+
+fn order(t: &Transfers) -> String {
+    let mut text = match &t.order {
+        OffsetOrder::Sequential { skip: 0 } => "sequential".to_owned(),
+        OffsetOrder::Sequential { skip } => format!("sequential, {} skipped", Bytes(*skip)),
+        OffsetOrder::Random { spread, percent } => {
+            let spread = match spread {
+                Spread::Once => "random, each block once in a pass".to_owned(),
+                Spread::Uniform => "random".to_owned(),
+                Spread::Zipf { theta } => format!("random, zipf {theta}"),
+                Spread::Pareto { h } => format!("random, Pareto {h}"),
+                Spread::Normal { deviation_percent } => {
+                    format!("random, normal with a deviation of {deviation_percent} %")
+                }
+                Spread::Zones { zones } => format!("random in {} zones", zones.len()),
+            };
+            match percent {
+                100 => spread,
+                percent => format!("{percent} % {spread}; the others follow the transfer before"),
+            }
+        }
+    };
+    if t.run > 1 {
+        let of = if t.repeats_offset {
+            "transfers at each"
+        } else {
+            "transfers from each on"
+        };
+        text.push_str(&format!(", {} {of}", t.run));
+    }
+    if t.offset > 0 {
+        text.push_str(&format!(", from {}", Bytes(t.offset)));
+    }
+    if t.offset_increment > 0 {
+        let more = Bytes(t.offset_increment);
+        text.push_str(&format!(", each process {more} further"));
+    }
+    if t.span > 0 {
+        text.push_str(&format!(", within {}", Bytes(t.span)));
+    }
+    text
+}

@@ -1,0 +1,207 @@
+//! The options of fio's command line that are not options of jobs.
+
+use super::options::{self, Form};
+use super::text::{Word, WordKind};
+use plimsoll_diagnostics::nearest;
+
+/// Form of the output of fio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OutputFormat {
+    /// Plimsoll's report.
+    #[default]
+    Normal,
+    /// A document in the form of fio's JSON output.
+    Json,
+}
+
+/// A command line of fio.
+#[derive(Default)]
+pub struct CommandLine {
+    /// Form of the output.
+    pub format: OutputFormat,
+    /// File for the output; `None` for standard output.
+    pub output: Option<String>,
+    /// Names of the wanted sections; empty for all sections.
+    pub sections: Vec<String>,
+    /// Whether the Plan is printed instead of executed: fio's `--parse-only` and `--showcmd`.
+    pub only_parses: bool,
+    pub(super) words: Vec<Word>,
+}
+
+/// Options of fio's command line that are refused, with advice.
+const REFUSED: &[(&str, &str)] = &[
+    ("server", "`--hosts` of `plimsoll run` uses other machines"),
+    ("client", "`--hosts` of `plimsoll run` uses other machines"),
+    (
+        "remote-config",
+        "`--hosts` of `plimsoll run` uses other machines",
+    ),
+    (
+        "daemonize",
+        "start `plimsoll` with `systemd-run` or `nohup`",
+    ),
+    (
+        "cmdhelp",
+        "`docs/from-fio.md` has what becomes of each option",
+    ),
+    (
+        "enghelp",
+        "`docs/from-fio.md` has what becomes of each engine",
+    ),
+    ("crctest", "Plimsoll has no checksums to test"),
+    ("cpuclock-test", "Plimsoll uses the system's clock"),
+    ("memcpytest", "Plimsoll copies no data between buffers"),
+    (
+        "bandwidth-log",
+        "the results directory always has the course over time",
+    ),
+    ("trigger-file", "`--event` runs commands during a run"),
+    ("trigger-timeout", "`--event` runs commands during a run"),
+    ("trigger", "`--event` runs commands during a run"),
+    ("trigger-remote", "`--event` runs commands during a run"),
+    ("readonly", "`rw=read` and `rw=randread` only read"),
+    (
+        "terse-version",
+        "`--output-format=json` and `plimsoll report --format csv` are for programs",
+    ),
+    (
+        "minimal",
+        "`--output-format=json` and `plimsoll report --format csv` are for programs",
+    ),
+    (
+        "append-terse",
+        "`--output-format=json` and `plimsoll report --format csv` are for programs",
+    ),
+    ("inflate-log", "logs of fio are read by fio"),
+];
+
+/// Options of fio's command line that change only fio's own display or limits; whether the option has a value.
+const WITHOUT_EFFECT: &[(&str, bool)] = &[
+    ("eta", true),
+    ("eta-newline", true),
+    ("eta-interval", true),
+    ("status-interval", true),
+    ("idle-prof", true),
+    ("max-jobs", true),
+    ("alloc-size", true),
+    ("aux-path", true),
+    ("debug", true),
+    ("warnings-fatal", false),
+];
+
+/// Whether a name is a name of an option of fio's command line that is not an option of jobs.
+pub(super) fn is_option(name: &str) -> bool {
+    [
+        "output",
+        "section",
+        "parse-only",
+        "showcmd",
+        "output-format",
+    ]
+    .contains(&name)
+        || REFUSED.iter().any(|(n, _)| *n == name)
+        || WITHOUT_EFFECT.iter().any(|(n, _)| *n == name)
+}
+
+impl CommandLine {
+    /// Parses the words of a command line.
+    ///
+    /// # Errors
+    /// One sentence that names the word at fault.
+    pub fn parse(words: &[String]) -> Result<Self, String> {
+        let mut parsed = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let Some(option) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
+                parsed.words.push(Word {
+                    text: word.clone(),
+                    kind: WordKind::JobFile,
+                });
+                continue;
+            };
+            let (name, value) = match option.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (option, None),
+            };
+            let next = || words.next().cloned();
+            parsed.option(name, value, next)?;
+        }
+        Ok(parsed)
+    }
+
+    fn option(
+        &mut self,
+        name: &str,
+        value: Option<String>,
+        mut next: impl FnMut() -> Option<String>,
+    ) -> Result<(), String> {
+        let mut needed = |value: Option<String>| {
+            let value = value.or_else(&mut next);
+            value.ok_or_else(|| format!("`--{name}` needs a value"))
+        };
+        match name {
+            "output" => self.output = Some(needed(value)?),
+            "section" => self.sections.push(needed(value)?),
+            "parse-only" | "showcmd" => self.only_parses = true,
+            "output-format" => {
+                self.format = match needed(value)?.as_str() {
+                    "normal" => OutputFormat::Normal,
+                    "json" | "json+" => OutputFormat::Json,
+                    other => {
+                        return Err(format!(
+                            "`--output-format={other}` is not supported: expected normal or json; \
+                             `plimsoll report --format csv` writes tables"
+                        ));
+                    }
+                };
+            }
+            _ => {
+                if let Some((_, why)) = REFUSED.iter().find(|(n, _)| *n == name) {
+                    return Err(format!("`--{name}` is not supported: {why}"));
+                }
+                if let Some((_, has_value)) = WITHOUT_EFFECT.iter().find(|(n, _)| *n == name) {
+                    if *has_value {
+                        needed(value)?;
+                    }
+                    return Ok(());
+                }
+                // On the command line, fio also takes hyphens in the names of options with underscores.
+                let spelling = name.replace('-', "_");
+                let option = options::find(name).or_else(|| options::find(&spelling));
+                let known = match option {
+                    Some(option) => option.name,
+                    None => {
+                        let near = nearest(name, options::names());
+                        let hint = near
+                            .map_or_else(String::new, |near| format!(": did you mean `--{near}`?"));
+                        return Err(format!("unknown option `--{name}`{hint}"));
+                    }
+                };
+                let value = match option.map(|o| o.form) {
+                    Some(Form::Value) => Some(needed(value)?),
+                    _ => value,
+                };
+                self.words.push(Word::option(known, value));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Word {
+    fn option(name: &str, value: Option<String>) -> Self {
+        let begin = "--".len();
+        let end = begin + name.len();
+        let text = match &value {
+            Some(value) => format!("--{name}={value}"),
+            None => format!("--{name}"),
+        };
+        Self {
+            kind: WordKind::Option {
+                name: begin..end,
+                value: value.map(|_| end + 1..text.len()),
+            },
+            text,
+        }
+    }
+}

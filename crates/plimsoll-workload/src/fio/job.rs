@@ -1,0 +1,969 @@
+//! Jobs: the settings of a section as typed values.
+
+use super::text::{Section, Setting};
+use super::values::{self, KbBase};
+use crate::report::Reported;
+use plimsoll_diagnostics::{Problem, Span};
+use plimsoll_plan::{Arrivals, InitialData, Spread, Zone};
+use std::time::Duration;
+
+/// Sizes of the transfers in one direction.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Sizes {
+    Same(u64),
+    /// Multiples of the smallest size, between two bounds.
+    Range(u64, u64),
+    /// Sizes with their percentages.
+    Split(Vec<(u64, f64)>),
+}
+
+impl Sizes {
+    pub(super) fn smallest(&self) -> u64 {
+        match self {
+            Self::Same(size) | Self::Range(size, _) => *size,
+            Self::Split(parts) => parts.iter().map(|p| p.0).min().unwrap_or(0),
+        }
+    }
+
+    pub(super) fn largest(&self) -> u64 {
+        match self {
+            Self::Same(size) | Self::Range(_, size) => *size,
+            Self::Split(parts) => parts.iter().map(|p| p.0).max().unwrap_or(0),
+        }
+    }
+
+    /// Mean size in bytes.
+    pub(super) fn mean(&self) -> f64 {
+        match self {
+            Self::Same(size) => *size as f64,
+            Self::Range(low, high) => (*low as f64 + *high as f64) / 2.0,
+            Self::Split(parts) => parts.iter().map(|(size, p)| *size as f64 * p / 100.0).sum(),
+        }
+    }
+}
+
+/// Engine of a job: how transfers are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Engine {
+    /// System calls, one at a time.
+    Sync,
+    /// Many transfers in flight.
+    Async,
+    Mapped,
+    /// No transfers at all.
+    Null,
+    /// NFS without the kernel.
+    Nfs,
+    Names(plimsoll_plan::NameOp),
+}
+
+/// A value with its place in the text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct At<T> {
+    pub(super) value: T,
+    pub(super) span: Span,
+}
+
+/// Files of a job.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// Names of files that all clones of the job share; empty for files of the job's own.
+    pub(super) names: Vec<String>,
+    pub(super) names_span: Span,
+    pub(super) count: u32,
+    pub(super) file_bytes: Option<At<u64>>,
+    pub(super) bytes: Option<At<u64>>,
+    pub(super) io_bytes: Option<u64>,
+    pub(super) open: Option<u32>,
+    /// State of files that the job only writes when the job starts.
+    pub(super) initially: InitialData,
+    pub(super) overwrites: bool,
+}
+
+/// A rate of a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rate {
+    pub(super) value: At<f64>,
+    /// Whether the rate is in bytes, instead of transfers, per second.
+    pub(super) is_bytes: bool,
+    pub(super) arrivals: Arrivals,
+}
+
+/// A job of fio.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) span: Span,
+    /// Settings that have no effect, for notes.
+    pub(super) without_effect: Vec<(Span, &'static str, &'static str)>,
+    /// Notes on differences between fio and Plimsoll.
+    pub(super) notes: Vec<(Span, String)>,
+    pub(super) begins_group: Option<Span>,
+    pub(super) wait_for: Option<At<String>>,
+    pub(super) directory: Option<At<String>>,
+    pub(super) nfs_url: Option<At<String>>,
+    pub(super) engine: At<Engine>,
+    pub(super) depth: u32,
+    pub(super) clones: u32,
+    pub(super) files: Files,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+    pub(super) description: Option<String>,
+    pub(super) sizes: [Sizes; 2],
+    pub(super) sizes_span: Span,
+    pub(super) align: Option<At<u64>>,
+    pub(super) read_percent: u8,
+    /// Spread of random offsets; `None` for sequential offsets.
+    pub(super) spread: Option<Spread>,
+    pub(super) random_percent: u8,
+    pub(super) run: u32,
+    pub(super) repeats_offset: bool,
+    pub(super) skip: u64,
+    pub(super) offset: u64,
+    pub(super) offset_increment: u64,
+    pub(super) next_file: plimsoll_plan::FileOrder,
+    pub(super) transfers_per_file: u32,
+    pub(super) transfers: Option<u64>,
+    pub(super) loops: u64,
+    pub(super) direct: bool,
+    pub(super) dsync: bool,
+    pub(super) advises: bool,
+    pub(super) invalidates: bool,
+    pub(super) fsync: Option<u64>,
+    pub(super) fdatasync: Option<u64>,
+    pub(super) flushes_at_end: bool,
+    pub(super) runtime: Option<At<Duration>>,
+    pub(super) time_based: Option<Span>,
+    pub(super) ramp: At<Duration>,
+    pub(super) start_delay: Duration,
+    pub(super) rate: Option<Rate>,
+    pub(super) pause: Option<(u64, u64)>,
+    pub(super) seed: Option<At<u64>>,
+    /// Whether the seed differs from run to run.
+    pub(super) is_unseeded: Option<Span>,
+    pub(super) verifies: Option<Span>,
+    pub(super) content: Option<At<plimsoll_plan::Content>>,
+    pub(super) nice: i8,
+    pub(super) cpus: Option<At<Vec<u32>>>,
+    pub(super) commands: [Option<String>; 2],
+}
+
+/// Reader of the settings of a section.
+struct Reader<'a> {
+    section: &'a Section,
+    problems: &'a mut Vec<Problem>,
+    base: KbBase,
+    notes: Vec<(Span, String)>,
+}
+
+/// Makes a job of a section; problems are added to `problems`.
+pub(super) fn job(section: &Section, problems: &mut Vec<Problem>) -> Result<Job, Reported> {
+    let before = problems.len();
+    let mut reader = Reader {
+        section,
+        problems,
+        base: KbBase::Binary,
+        notes: vec![],
+    };
+    let job = reader.job();
+    let failed = reader.problems.len() > before;
+    job.filter(|_| !failed).ok_or(Reported)
+}
+
+impl Reader<'_> {
+    /// The last setting of an option; earlier settings are replaced.
+    fn setting(&self, name: &str) -> Option<&Setting> {
+        let mut settings = self.section.settings.iter().rev();
+        settings.find(|s| s.option.name == name)
+    }
+
+    fn span(&self, name: &str) -> Span {
+        self.setting(name).map_or(self.section.span, |s| s.span)
+    }
+
+    fn fail(&mut self, span: Span, message: impl Into<String>, label: &str, help: &str) {
+        let problem = Problem::new(span, message, label);
+        self.problems.push(if help.is_empty() {
+            problem
+        } else {
+            problem.help(help)
+        });
+    }
+
+    /// Parses the value of an option; reports a value that is not as expected.
+    fn parsed<T>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&str, KbBase) -> Result<T, String>,
+    ) -> Option<At<T>> {
+        let setting = self.setting(name)?;
+        let span = setting.value_span;
+        let value = setting.value.clone().unwrap_or_default();
+        match parse(value.trim(), self.base) {
+            Ok(value) => Some(At { value, span }),
+            Err(expected) => {
+                let message = format!("`{value}` is no value of `{name}`");
+                self.fail(span, message, &expected, "");
+                None
+            }
+        }
+    }
+
+    fn bytes(&mut self, name: &str) -> Option<At<u64>> {
+        self.parsed(name, |text, base| {
+            if text.ends_with('%') {
+                return Err(
+                    "expected a size in bytes: Plimsoll makes the files, so that they have no size before".into(),
+                );
+            }
+            values::bytes(text, base)
+        })
+    }
+
+    fn whole(&mut self, name: &str) -> Option<At<u64>> {
+        self.parsed(name, |text, _| values::whole(text))
+    }
+
+    /// A whole number of at least 1.
+    fn count(&mut self, name: &str, max: u64) -> Option<u64> {
+        let count = self.parsed(name, |text, _| match values::whole(text)? {
+            n if (1..=max).contains(&n) => Ok(n),
+            _ => Err(format!("expected a whole number from 1 to {max}")),
+        });
+        count.map(|at| at.value)
+    }
+
+    fn percent(&mut self, name: &str) -> Option<u8> {
+        let percent = self.parsed(name, |text, _| match values::whole(text)? {
+            n @ 0..=100 => Ok(n as u8),
+            _ => Err("expected a percentage from 0 to 100".into()),
+        });
+        percent.map(|at| at.value)
+    }
+
+    /// Whether a true or false option is on; an option without a value is on.
+    fn is_on(&mut self, name: &str) -> Option<bool> {
+        let setting = self.setting(name)?;
+        if setting.value.is_none() {
+            return Some(true);
+        }
+        self.parsed(name, |text, _| values::truth(text))
+            .map(|at| at.value)
+    }
+
+    fn is_set(&mut self, name: &str) -> bool {
+        self.is_on(name).unwrap_or(false)
+    }
+
+    fn text(&self, name: &str) -> Option<At<String>> {
+        let setting = self.setting(name)?;
+        let value = setting.value.clone().unwrap_or_default();
+        Some(At {
+            value,
+            span: setting.value_span,
+        })
+    }
+
+    fn note(&mut self, name: &str, text: &str) {
+        let span = self.span(name);
+        self.notes.push((span, text.to_owned()));
+    }
+
+    fn job(&mut self) -> Option<Job> {
+        let base = self.parsed("kb_base", |text, _| match text {
+            "1024" => Ok(KbBase::Binary),
+            "1000" => Ok(KbBase::Decimal),
+            _ => Err("expected 1024 or 1000".into()),
+        });
+        self.base = base.map_or(KbBase::Binary, |at| at.value);
+        let engine = self.engine();
+        let access = self.access()?;
+        let sizes = self.sizes();
+        let files = self.files();
+        let depth = self.depth(engine.value);
+        let pause = self.pause(depth);
+        let rate = self.rate(&access);
+        let flushes_at_end = self.is_set("end_fsync") | self.is_set("fsync_on_close");
+        let spread = self.spread(access.is_random);
+        let (next_file, transfers_per_file) = self.next_file();
+        let transfers = self.whole("number_ios").map(|at| at.value);
+        let time_based = self.is_set("time_based").then(|| self.span("time_based"));
+        let direct = self.is_on("direct");
+        let buffered = self.is_on("buffered");
+        let zero = At {
+            value: Duration::ZERO,
+            span: self.section.span,
+        };
+        let commands = ["exec_prerun", "exec_postrun"].map(|name| self.text(name).map(|t| t.value));
+        let every = |at: Option<At<u64>>| at.map(|at| at.value).filter(|n| *n > 0);
+        let without_effect = self
+            .section
+            .settings
+            .iter()
+            .filter_map(|s| match s.option.handling {
+                super::options::Handling::NoEffect(why) => Some((s.span, s.option.name, why)),
+                _ => None,
+            });
+        let without_effect = without_effect.collect();
+        let job = Job {
+            name: self
+                .text("name")
+                .map_or_else(|| self.section.name.clone(), |t| t.value),
+            span: self.section.span,
+            without_effect,
+            begins_group: self.is_set("stonewall").then(|| self.span("stonewall")),
+            wait_for: self.text("wait_for"),
+            directory: self.text("directory"),
+            nfs_url: self.text("nfs_url"),
+            engine,
+            depth,
+            clones: self.count("numjobs", 100_000).unwrap_or(1) as u32,
+            files,
+            reads: access.reads,
+            writes: access.writes,
+            description: self.text("description").map(|t| t.value),
+            sizes_span: ["bssplit", "bsrange", "bs"]
+                .into_iter()
+                .find(|name| self.setting(name).is_some())
+                .map_or(self.section.span, |name| self.span(name)),
+            sizes,
+            align: self.bytes("ba"),
+            read_percent: self.read_percent(),
+            spread,
+            random_percent: self.percent("percentage_random").unwrap_or(100),
+            run: access.run,
+            repeats_offset: access.repeats_offset,
+            skip: access.skip,
+            offset: self.bytes("offset").map_or(0, |at| at.value),
+            offset_increment: self.bytes("offset_increment").map_or(0, |at| at.value),
+            next_file,
+            transfers_per_file,
+            transfers,
+            loops: self.count("loops", u64::from(u32::MAX)).unwrap_or(1),
+            direct: direct.unwrap_or(false) || buffered == Some(false),
+            dsync: self.sync(),
+            advises: self.advises(),
+            invalidates: self.is_on("invalidate").unwrap_or(true),
+            fsync: every(self.whole("fsync")),
+            fdatasync: every(self.whole("fdatasync")),
+            flushes_at_end,
+            runtime: self
+                .parsed("runtime", |text, _| values::time(text))
+                .filter(|at| !at.value.is_zero()),
+            time_based,
+            ramp: self
+                .parsed("ramp_time", |text, _| values::time(text))
+                .unwrap_or(zero),
+            start_delay: self.start_delay(),
+            rate,
+            pause,
+            seed: self.whole("randseed"),
+            is_unseeded: self.unseeded(),
+            verifies: self.verifies(),
+            content: self.content(),
+            nice: self.nice(),
+            cpus: self.parsed("cpus_allowed", |text, _| {
+                plimsoll_plan::option_values::cpu_list(text)
+            }),
+            commands,
+            notes: std::mem::take(&mut self.notes),
+        };
+        self.check(&job);
+        Some(job)
+    }
+
+    /// Refuses combinations of options that contradict each other or that Plimsoll does not have.
+    fn check(&mut self, job: &Job) {
+        if job.time_based.is_some() && job.runtime.is_none() {
+            let span = self.span("time_based");
+            self.fail(span, "`time_based` needs a `runtime`", "without an end", "");
+        }
+        if job.fsync.is_some() && job.fdatasync.is_some() {
+            let span = self.span("fdatasync");
+            let message = "`fsync` and `fdatasync` together are not supported";
+            self.fail(
+                span,
+                message,
+                "the second of both",
+                "`fsync` flushes the data too",
+            );
+        }
+        if let Engine::Names(_) = job.engine.value {
+            if let Some(span) = job.verifies {
+                let message = "a job of operations on names has no data to verify";
+                self.fail(span, message, "this option", "");
+            }
+            if job.rate.is_some() || job.pause.is_some() {
+                let span = job.engine.span;
+                let message = "operations on names have no `rate` and no `thinktime`";
+                self.fail(span, message, "this engine", "");
+            }
+        }
+        let is_random = job.spread.is_some();
+        if !is_random && job.random_percent < 100 {
+            let span = self.span("percentage_random");
+            let message = "`percentage_random` needs random offsets";
+            self.fail(
+                span,
+                message,
+                "`rw` is sequential",
+                "`rw=randread` or another random `rw`",
+            );
+        }
+        let blocks = [&job.sizes[0], &job.sizes[1]].map(Sizes::smallest);
+        if job.spread == Some(Spread::Once) && job.reads && job.writes && blocks[0] != blocks[1] {
+            let message = "each block can be visited once only if reads and writes have the same smallest size";
+            self.fail(
+                job.sizes_span,
+                message,
+                "these sizes differ",
+                "add `norandommap=1`: blocks may be visited more than once",
+            );
+        }
+        if let Some(align) = job.align
+            && job.spread == Some(Spread::Once)
+            && (align.value != job.sizes[0].smallest() || align.value != job.sizes[1].smallest())
+        {
+            let message =
+                "each block can be visited once only if offsets are multiples of the size";
+            self.fail(
+                align.span,
+                message,
+                "another alignment",
+                "add `norandommap=1`",
+            );
+        }
+    }
+
+    fn engine(&mut self) -> At<Engine> {
+        use plimsoll_plan::NameOp::{Create, Delete, Stat};
+        let parsed = self.parsed("ioengine", |text, _| {
+            Ok(match text {
+                "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => Engine::Sync,
+                "libaio" | "io_uring" | "posixaio" => Engine::Async,
+                "mmap" => Engine::Mapped,
+                "null" => Engine::Null,
+                "nfs" => Engine::Nfs,
+                "filecreate" => Engine::Names(Create),
+                "filestat" => Engine::Names(Stat),
+                "filedelete" => Engine::Names(Delete),
+                "dircreate" | "dirstat" | "dirdelete" => {
+                    return Err("not supported: `plimsoll md` measures directories".into());
+                }
+                "ftruncate" | "falloc" => {
+                    return Err("not supported: operation mixes have `truncate`".into());
+                }
+                _ => {
+                    return Err(
+                        "not supported: expected sync, psync, libaio, io_uring, posixaio, mmap, null, nfs, \
+                         filecreate, filestat or filedelete"
+                            .into(),
+                    );
+                }
+            })
+        });
+        let text = self.text("ioengine").map(|t| t.value);
+        match text.as_deref().map(str::trim) {
+            Some("libaio" | "posixaio") => self.note("ioengine", "transfers go through io_uring"),
+            Some("vsync" | "pvsync" | "pvsync2") => {
+                self.note("ioengine", "each transfer is one pread(2) or pwrite(2)");
+            }
+            Some("sync") => {
+                self.note(
+                    "ioengine",
+                    "transfers are pread(2) and pwrite(2), without lseek(2)",
+                );
+            }
+            Some("mmap") => self.note(
+                "ioengine",
+                "each transfer maps its bytes, copies and unmaps them; fio maps a file once",
+            ),
+            _ => {}
+        }
+        let default = At {
+            value: Engine::Sync,
+            span: self.section.span,
+        };
+        parsed.unwrap_or(default)
+    }
+
+    fn depth(&mut self, engine: Engine) -> u32 {
+        let depth = self.count("iodepth", 100_000).unwrap_or(1) as u32;
+        match engine {
+            Engine::Async | Engine::Nfs | Engine::Null => depth,
+            Engine::Sync | Engine::Mapped | Engine::Names(_) => {
+                if depth > 1 {
+                    self.note(
+                        "iodepth",
+                        "`iodepth` has no effect: the engine executes one transfer at a time, as in fio",
+                    );
+                }
+                1
+            }
+        }
+    }
+
+    fn sizes(&mut self) -> [Sizes; 2] {
+        let split = self.parsed("bssplit", split_of_directions);
+        let range = self.parsed("bsrange", |text, base| {
+            let [reads, writes] = values::of_directions(text);
+            let range = |text: &str| match values::range(text, base)? {
+                (0, _) => Err("expected sizes of at least 1 byte".to_owned()),
+                (low, high) if low == high => Ok(Sizes::Same(low)),
+                (low, high) => Ok(Sizes::Range(low, high)),
+            };
+            Ok([range(reads)?, range(writes)?])
+        });
+        let same = self.parsed("bs", |text, base| {
+            let [reads, writes] = values::of_directions(text);
+            let size = |text: &str| match values::bytes(
+                if text.is_empty() { "4096" } else { text },
+                base,
+            )? {
+                0 => Err("expected a size of at least 1 byte".to_owned()),
+                size => Ok(Sizes::Same(size)),
+            };
+            Ok([size(reads)?, size(writes)?])
+        });
+        let given = split.or(range).or(same);
+        given.map_or([Sizes::Same(4096), Sizes::Same(4096)], |at| at.value)
+    }
+
+    fn files(&mut self) -> Files {
+        let names = self.text("filename").map_or(vec![], |t| {
+            let names = t.value.split(':').filter(|name| !name.is_empty());
+            names.map(str::to_owned).collect()
+        });
+        let names_span = self.span("filename");
+        for name in &names {
+            let message = format!("`{name}` is no name of a file below the directory");
+            if name.starts_with("/dev/") {
+                let help = "raw devices are not supported: make a file system on the device, and give its \
+                            directory by `--dir`";
+                self.fail(names_span, message, "a device", help);
+            } else if name.contains('/') || name == "." || name == ".." {
+                let help = "Plimsoll works only in directories that are empty, new or its own: give the directory by \
+                            `--dir DIR` or `directory=DIR`, and here a name without `/`";
+                self.fail(names_span, message, "outside of the directory", help);
+            }
+        }
+        let count = match names.len() {
+            0 => self.count("nrfiles", 1_000_000).unwrap_or(1) as u32,
+            n => n as u32,
+        };
+        let fallocate = self.parsed("fallocate", |text, _| match text {
+            "none" | "0" => Ok(InitialData::Empty),
+            "native" | "posix" | "1" => Ok(InitialData::Allocated),
+            "truncate" => Ok(InitialData::Sparse),
+            _ => Err("expected none, native, posix or truncate".into()),
+        });
+        Files {
+            names,
+            names_span,
+            count,
+            file_bytes: self.bytes("filesize"),
+            bytes: self.bytes("size"),
+            io_bytes: self.bytes("io_size").map(|at| at.value),
+            open: self.count("openfiles", 1_000_000).map(|n| n as u32),
+            initially: fallocate.map_or(InitialData::Allocated, |at| at.value),
+            overwrites: self.is_set("overwrite"),
+        }
+    }
+
+    fn access(&mut self) -> Option<Access> {
+        let parsed = self.parsed("rw", |text, base| {
+            let (name, number) = match text.split_once(':') {
+                Some((name, number)) => (name, Some(number)),
+                None => (text, None),
+            };
+            let (is_random, reads, writes) = match name {
+                "read" => (false, true, false),
+                "write" => (false, false, true),
+                "randread" => (true, true, false),
+                "randwrite" => (true, false, true),
+                "rw" | "readwrite" => (false, true, true),
+                "randrw" => (true, true, true),
+                "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => {
+                    return Err("not supported: Plimsoll does not trim".into());
+                }
+                _ => {
+                    return Err("expected read, write, randread, randwrite, rw or randrw".into());
+                }
+            };
+            let mut access = Access {
+                is_random,
+                reads,
+                writes,
+                run: 1,
+                skip: 0,
+                repeats_offset: false,
+            };
+            match (number, is_random) {
+                (None, _) => {}
+                (Some(number), true) => match values::whole(number)? {
+                    n @ 1..=1_000_000 => access.run = n as u32,
+                    _ => {
+                        return Err(
+                            "expected 1 to 1000000 transfers from each random offset on".into()
+                        );
+                    }
+                },
+                (Some(number), false) if number.starts_with('-') => {
+                    return Err("not supported: reading backwards".into());
+                }
+                (Some(number), false) => access.skip = values::bytes(number, base)?,
+            }
+            Ok(access)
+        });
+        let mut access = match parsed {
+            Some(at) => at.value,
+            None if self.setting("rw").is_some() => return None,
+            None => Access {
+                is_random: false,
+                reads: true,
+                writes: false,
+                run: 1,
+                skip: 0,
+                repeats_offset: false,
+            },
+        };
+        let repeats = self.parsed("rw_sequencer", |text, _| match text {
+            "sequential" => Ok(false),
+            "identical" => Ok(true),
+            _ => Err("expected sequential or identical".into()),
+        });
+        access.repeats_offset = repeats.is_some_and(|at| at.value) && access.is_random;
+        Some(access)
+    }
+
+    fn spread(&mut self, is_random: bool) -> Option<Spread> {
+        let drawn = self.parsed("random_distribution", |text, _| spread_of(text));
+        let repeats = self.is_set("norandommap");
+        let drawn = drawn.map(|at| at.value);
+        if !is_random {
+            return None;
+        }
+        Some(match drawn {
+            Some(Some(spread)) => spread,
+            _ if repeats => Spread::Uniform,
+            _ => Spread::Once,
+        })
+    }
+
+    fn next_file(&mut self) -> (plimsoll_plan::FileOrder, u32) {
+        use plimsoll_plan::FileOrder;
+        let parsed = self.parsed("file_service_type", |text, _| {
+            let (name, number) = match text.split_once(':') {
+                Some((name, number)) => (
+                    name,
+                    values::whole(number)?.clamp(1, u64::from(u32::MAX)) as u32,
+                ),
+                None => (text, 1),
+            };
+            Ok(match name {
+                "roundrobin" => (FileOrder::RoundRobin, number),
+                "sequential" => (FileOrder::Sequential, number),
+                "random" => (FileOrder::Random, number),
+                _ => return Err("expected roundrobin, sequential or random".into()),
+            })
+        });
+        parsed.map_or((FileOrder::RoundRobin, 1), |at| at.value)
+    }
+
+    fn read_percent(&mut self) -> u8 {
+        let reads = self.percent("rwmixread");
+        let writes = self.percent("rwmixwrite");
+        reads.or(writes.map(|writes| 100 - writes)).unwrap_or(50)
+    }
+
+    fn sync(&mut self) -> bool {
+        let parsed = self.parsed("sync", |text, _| match text {
+            "none" | "0" => Ok((false, false)),
+            "sync" | "1" => Ok((true, true)),
+            "dsync" => Ok((true, false)),
+            _ => Err("expected none, sync or dsync".into()),
+        });
+        let (is_sync, is_full) = parsed.map_or((false, false), |at| at.value);
+        if is_full {
+            self.note(
+                "sync",
+                "files are opened with O_DSYNC: a write returns when its data are on stable storage, not all times of the file",
+            );
+        }
+        is_sync
+    }
+
+    fn advises(&mut self) -> bool {
+        let advises = self.parsed("fadvise_hint", |text, _| match text {
+            "0" | "none" => Ok(false),
+            "1" | "random" | "sequential" | "noreuse" => Ok(true),
+            _ => Err("expected 0 or 1".into()),
+        });
+        advises.is_none_or(|at| at.value)
+    }
+
+    fn start_delay(&mut self) -> Duration {
+        let delay = self.parsed("startdelay", |text, _| {
+            if text.contains('-') {
+                return Err("not supported: a random delay; expected one time".into());
+            }
+            values::time(text)
+        });
+        delay.map_or(Duration::ZERO, |at| at.value)
+    }
+
+    fn pause(&mut self, depth: u32) -> Option<(u64, u64)> {
+        let time = self.parsed("thinktime", |text, _| values::time_in_micros(text))?;
+        let after = self
+            .count("thinktime_blocks", u64::from(u32::MAX))
+            .unwrap_or(1);
+        self.parsed("thinktime_blocks_type", |text, _| match text {
+            "complete" => Ok(()),
+            _ => Err("not supported: expected complete".into()),
+        });
+        if time.value.is_zero() {
+            return None;
+        }
+        if depth > 1 {
+            let message = "`thinktime` needs an `iodepth` of 1";
+            let help = "give more jobs by `numjobs`, each with its own pauses";
+            self.fail(time.span, message, "with several transfers in flight", help);
+        }
+        let nanoseconds = u64::try_from(time.value.as_nanos()).unwrap_or(u64::MAX);
+        Some((nanoseconds, after))
+    }
+
+    fn rate(&mut self, access: &Access) -> Option<Rate> {
+        let arrivals = self.parsed("rate_process", |text, _| match text {
+            "linear" => Ok(Arrivals::Constant),
+            "poisson" => Ok(Arrivals::Poisson),
+            _ => Err("expected linear or poisson".into()),
+        });
+        let arrivals = arrivals.map_or(Arrivals::Constant, |at| at.value);
+        let index = usize::from(!access.reads);
+        let bytes = self.parsed("rate", |text, base| {
+            let text = values::of_directions(text)[index];
+            if text.is_empty() {
+                Ok(0)
+            } else {
+                values::bytes(text, base)
+            }
+        });
+        let transfers = self.parsed("rate_iops", |text, _| {
+            let text = values::of_directions(text)[index];
+            if text.is_empty() {
+                Ok(0)
+            } else {
+                values::whole(text)
+            }
+        });
+        let (given, is_bytes) = match (bytes, transfers) {
+            (Some(_), Some(at)) => {
+                let message = "`rate` and `rate_iops` together are not supported";
+                self.fail(at.span, message, "the second rate", "give one of both");
+                return None;
+            }
+            (Some(at), None) => (at, true),
+            (None, Some(at)) => (at, false),
+            (None, None) => return None,
+        };
+        if given.value == 0 {
+            return None;
+        }
+        if access.reads && access.writes {
+            let message = "a job that reads and writes has no `rate`";
+            let help = "fio limits reads and writes separately: give one job for each";
+            self.fail(given.span, message, "this rate", help);
+            return None;
+        }
+        Some(Rate {
+            value: At {
+                value: given.value as f64,
+                span: given.span,
+            },
+            is_bytes,
+            arrivals,
+        })
+    }
+
+    fn unseeded(&mut self) -> Option<Span> {
+        let repeats = self.is_on("randrepeat").unwrap_or(true);
+        let all = self.is_on("allrandrepeat").unwrap_or(false);
+        let is_unseeded = !repeats && !all && self.setting("randseed").is_none();
+        is_unseeded.then(|| self.span("randrepeat"))
+    }
+
+    fn verifies(&mut self) -> Option<Span> {
+        let verify = self.text("verify")?;
+        if matches!(verify.value.as_str(), "0" | "null") {
+            return None;
+        }
+        self.note(
+            "verify",
+            "every read is checked against Plimsoll's own record of what was written, and all files are read again at \
+             the end; the kind of checksum has no effect",
+        );
+        Some(verify.span)
+    }
+
+    fn content(&mut self) -> Option<At<plimsoll_plan::Content>> {
+        use plimsoll_plan::Content;
+        if self.is_set("zero_buffers") {
+            return Some(At {
+                value: Content::Zero,
+                span: self.span("zero_buffers"),
+            });
+        }
+        let compressible = self
+            .percent("buffer_compress_percentage")
+            .filter(|p| *p > 0);
+        let dedupable = self.percent("dedupe_percentage").filter(|p| *p > 0);
+        let block = self.parsed("buffer_compress_chunk", |text, base| {
+            match values::bytes(text, base)? {
+                n if plimsoll_plan::is_block(n) => Ok(n),
+                _ => Err("expected a power of two from 512 to 64k".into()),
+            }
+        });
+        let name = match (compressible, dedupable) {
+            (None, None) => return None,
+            (Some(_), _) => "buffer_compress_percentage",
+            (None, Some(_)) => "dedupe_percentage",
+        };
+        Some(At {
+            value: Content::Blocks {
+                compressible_percent: f64::from(compressible.unwrap_or(0)),
+                dedupable_percent: f64::from(dedupable.unwrap_or(0)),
+                block: block.map_or(4096, |at| at.value),
+                groups: 64,
+            },
+            span: self.span(name),
+        })
+    }
+
+    fn nice(&mut self) -> i8 {
+        let nice = self.parsed("nice", |text, _| match text.parse::<i8>() {
+            Ok(nice @ -20..=19) => Ok(nice),
+            _ => Err("expected a number from -20 to 19".into()),
+        });
+        nice.map_or(0, |at| at.value)
+    }
+}
+
+/// Value of `rw`.
+struct Access {
+    is_random: bool,
+    reads: bool,
+    writes: bool,
+    run: u32,
+    skip: u64,
+    repeats_offset: bool,
+}
+
+/// Parses `bssplit`: sizes with percentages for reads and for writes.
+fn split_of_directions(text: &str, base: KbBase) -> Result<[Sizes; 2], String> {
+    let [reads, writes] = values::of_directions(text);
+    Ok([split(reads, base)?, split(writes, base)?])
+}
+
+/// Parses sizes with percentages, `4k/60:8k/40`. Sizes without a percentage share the rest equally.
+fn split(text: &str, base: KbBase) -> Result<Sizes, String> {
+    const EXPECTED: &str = "expected sizes with percentages, such as 4k/60:8k/40";
+    let mut parts = Vec::new();
+    for part in text.split(':') {
+        let (size, percent) = match part.split_once('/') {
+            Some((size, "")) => (size, None),
+            Some((size, percent)) => {
+                let percent: f64 = percent.parse().map_err(|_| EXPECTED)?;
+                (size, Some(percent))
+            }
+            None => (part, None),
+        };
+        let size = values::bytes(size, base).map_err(|_| EXPECTED)?;
+        if size == 0 || percent.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
+            return Err(EXPECTED.into());
+        }
+        parts.push((size, percent));
+    }
+    let given: f64 = parts.iter().filter_map(|p| p.1).sum();
+    let open = parts.iter().filter(|p| p.1.is_none()).count();
+    if given > 100.0 + 1e-9 || (open == 0 && (given - 100.0).abs() > 1e-9) {
+        return Err(format!("the percentages sum to {given}, expected 100"));
+    }
+    let share = (100.0 - given) / open.max(1) as f64;
+    let parts: Vec<(u64, f64)> = parts
+        .into_iter()
+        .map(|(s, p)| (s, p.unwrap_or(share)))
+        .collect();
+    Ok(match parts[..] {
+        [(size, _)] => Sizes::Same(size),
+        _ => Sizes::Split(parts),
+    })
+}
+
+/// Parses `random_distribution`; `None` for the default, a uniform distribution.
+fn spread_of(text: &str) -> Result<Option<Spread>, String> {
+    let (name, parameter) = match text.split_once(':') {
+        Some((name, parameter)) => (name, Some(parameter)),
+        None => (text, None),
+    };
+    let number = |default: f64| match parameter {
+        // fio's second parameter is the place of the centre.
+        Some(p) if p.contains(':') => Err("not supported: a centre of the distribution".to_owned()),
+        Some(p) => values::number(p),
+        None => Ok(default),
+    };
+    let spread = match name {
+        "random" => return Ok(None),
+        "zipf" => Spread::Zipf {
+            theta: number(1.1)?,
+        },
+        "pareto" => Spread::Pareto { h: number(0.2)? },
+        "normal" | "gauss" => Spread::Normal {
+            deviation_percent: number(f64::NAN)?,
+        },
+        "zoned" => Spread::Zones {
+            zones: zones(parameter.unwrap_or(""))?,
+        },
+        "zoned_abs" => {
+            return Err("not supported: expected zoned, with percentages of the size".into());
+        }
+        _ => return Err("expected random, zipf, pareto, normal or zoned".into()),
+    };
+    match &spread {
+        Spread::Zipf { theta } if *theta <= 0.0 => Err("expected an exponent above 0".into()),
+        Spread::Pareto { h } if !(*h > 0.0 && *h < 1.0) => {
+            Err("expected a number above 0 and below 1".into())
+        }
+        Spread::Normal { deviation_percent }
+            if deviation_percent.is_nan() || *deviation_percent <= 0.0 =>
+        {
+            Err("expected a deviation above 0 %, such as normal:20".into())
+        }
+        _ => Ok(Some(spread)),
+    }
+}
+
+/// Parses zones: percentages of the transfers and of the size, `60/10:40/90`.
+fn zones(text: &str) -> Result<Vec<Zone>, String> {
+    const EXPECTED: &str =
+        "expected percentages of transfers and size that sum to 100, such as zoned:60/10:40/90";
+    let zone = |part: &str| {
+        let (transfers, size) = part.split_once('/')?;
+        Some(Zone {
+            transfers_percent: transfers.parse().ok()?,
+            size_percent: size.parse().ok()?,
+        })
+    };
+    let zones: Option<Vec<Zone>> = text.split(':').map(zone).collect();
+    let zones = zones.ok_or(EXPECTED)?;
+    let sum = |of: fn(&Zone) -> f64| zones.iter().map(of).sum::<f64>();
+    let is_whole = |sum: f64| (sum - 100.0).abs() < 1e-6;
+    let is_part = |z: &Zone| z.transfers_percent >= 0.0 && z.size_percent > 0.0;
+    if is_whole(sum(|z| z.transfers_percent))
+        && is_whole(sum(|z| z.size_percent))
+        && zones.iter().all(is_part)
+    {
+        return Ok(zones);
+    }
+    Err(EXPECTED.into())
+}

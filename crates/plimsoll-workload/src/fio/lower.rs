@@ -1,0 +1,669 @@
+//! Jobs as Plans, one Plan for each group of jobs that run at the same time.
+
+use super::job::{self, At, Engine, Job, Sizes};
+use super::text::Input;
+use plimsoll_diagnostics::{Diagnostics, Problem, Span};
+use plimsoll_plan::{
+    Cold, Content, Direction, Distribution, Fileset, FilesetId, Flushes, InitialData, JobAccess,
+    JobWork, NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses, Phase,
+    Plan, Program, QuitMode, RelPath, Row, Source, SourceKind, SourcePosition, Transfers, Until,
+    Value, Variable, VariableId, WorkDirSpec, WorkerGroup,
+};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Maximum number of workers of a group.
+const MAX_WORKERS: u64 = 1_000_000;
+
+/// Maximum number of files that a thread keeps open.
+const MAX_OPEN_FILES: u32 = 128;
+
+/// Multiple of the size of a worker's buffer, which direct I/O needs.
+const BUFFER_ALIGN: u64 = 4096;
+
+/// Environment of lowering.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// New work directory, used if no directory is given.
+    pub temp_dir: PathBuf,
+    /// Seed of jobs with `randrepeat=0`, which differs from run to run.
+    pub random_seed: u64,
+}
+
+/// A group of jobs that run at the same time.
+pub struct Group {
+    /// Plan of the group.
+    pub plan: Plan,
+    /// URL of the target on which the engines of the jobs work.
+    pub target: String,
+}
+
+/// Makes the Plans of the groups of jobs, in order. Each Plan has passed [`Plan::check`].
+///
+/// # Errors
+/// All problems of the jobs, with their places.
+pub fn lower(
+    input: &Input,
+    overrides: &Overrides,
+    context: &Context,
+) -> Result<Vec<Group>, Diagnostics> {
+    let mut problems = Vec::new();
+    let jobs: Vec<Job> = input
+        .jobs
+        .iter()
+        .filter_map(|section| job::job(section, &mut problems).ok())
+        .collect();
+    let mut groups: Vec<Vec<Job>> = Vec::new();
+    for job in jobs {
+        let waits = job.begins_group.is_some() || waits_for_group(&job, &groups, &mut problems);
+        match groups.last_mut().filter(|_| !waits) {
+            Some(group) => group.push(job),
+            None => groups.push(vec![job]),
+        }
+    }
+    let count = groups.len();
+    let mut lowered = Vec::new();
+    for (jobs, number) in groups.iter().zip(0..) {
+        let mut lowerer = Lowerer {
+            input,
+            overrides,
+            context,
+            problems: &mut problems,
+            filesets: BTreeMap::new(),
+        };
+        lowered.extend(lowerer.group(jobs, (number, count)));
+    }
+    if problems.is_empty() {
+        return Ok(lowered);
+    }
+    Err(Diagnostics::new(input.sources.clone(), problems))
+}
+
+/// Whether a job waits for a job of the latest group, so that a new group begins.
+fn waits_for_group(job: &Job, groups: &[Vec<Job>], problems: &mut Vec<Problem>) -> bool {
+    let Some(At { value: name, span }) = &job.wait_for else {
+        return false;
+    };
+    let is_there = |group: &Vec<Job>| group.iter().any(|j| j.name == *name);
+    if groups.last().is_some_and(is_there) {
+        return true;
+    }
+    if !groups.iter().any(is_there) {
+        let message = format!("there is no job `{name}` before this job");
+        problems.push(Problem::new(
+            *span,
+            message,
+            "expected the name of an earlier job",
+        ));
+    }
+    false
+}
+
+/// Files that jobs of a group share by name.
+struct FilesetUse {
+    id: FilesetId,
+    files: u32,
+    span: Span,
+}
+
+struct Lowerer<'a> {
+    input: &'a Input,
+    overrides: &'a Overrides,
+    context: &'a Context,
+    problems: &'a mut Vec<Problem>,
+    filesets: BTreeMap<String, FilesetUse>,
+}
+
+impl Lowerer<'_> {
+    fn fail(&mut self, span: Span, message: impl Into<String>, label: &str, help: &str) {
+        self.problems
+            .push(Problem::new(span, message, label).help(help));
+    }
+
+    fn position(&self, span: Span) -> SourcePosition {
+        let source = &self.input.sources[usize::from(span.file)];
+        let (line, column) = source.position(span.start as usize);
+        SourcePosition {
+            file: source.name.clone(),
+            line,
+            column,
+        }
+    }
+
+    fn note(&self, plan: &mut Plan, span: Span, text: impl Into<String>) {
+        let note = Note {
+            text: text.into(),
+            location: Some(self.position(span)),
+        };
+        if !plan.notes.contains(&note) {
+            plan.notes.push(note);
+        }
+    }
+
+    /// The value that all jobs of a group must have in common, because a run has only one; the first value, if a later
+    /// one differs. `get` returns the value of a job with its place, or `None` if the job does not have the option.
+    fn common<T: PartialEq + Clone>(
+        &mut self,
+        jobs: &[Job],
+        name: &str,
+        get: impl Fn(&Job) -> Option<At<T>>,
+    ) -> Option<T> {
+        let mut given = jobs.iter().filter_map(get);
+        let first = given.next()?;
+        if let Some(other) = given.find(|other| other.value != first.value) {
+            let message = format!("`{name}` differs from that of another job");
+            let help = "jobs at the same time have one value: `stonewall` begins a run of its own";
+            self.fail(other.span, message, "another value", help);
+        }
+        Some(first.value)
+    }
+
+    fn group(&mut self, jobs: &[Job], (number, groups): (usize, usize)) -> Option<Group> {
+        let before = self.problems.len();
+        let name = self.input.name();
+        let name = match groups {
+            1 => name.to_owned(),
+            _ => format!("{name}-{}", number + 1),
+        };
+        let mut plan = self.plan(jobs, name);
+        let target = self.target(jobs, &mut plan);
+        for job in jobs {
+            self.job(&mut plan, job);
+        }
+        plan.script = self.script(jobs, &plan);
+        if self.problems.len() > before {
+            return None;
+        }
+        if let Err(e) = plan.check() {
+            self.problems
+                .push(Problem::new(jobs[0].span, e.to_string(), "this job"));
+            return None;
+        }
+        Some(Group { plan, target })
+    }
+
+    /// The Plan of a group without filesets and workers.
+    fn plan(&mut self, jobs: &[Job], name: String) -> Plan {
+        let directory = self.common(jobs, "directory", |job| job.directory.clone());
+        let (dir, temporary) = match (&self.overrides.dir, directory) {
+            (Some(dir), _) => (dir.clone(), false),
+            (None, Some(dir)) => (PathBuf::from(dir), false),
+            (None, None) => (self.context.temp_dir.clone(), true),
+        };
+        let unseeded = jobs.iter().find_map(|job| job.is_unseeded);
+        let seed = self.common(jobs, "randseed", |job| job.seed);
+        let seed = self.overrides.seed.or(seed);
+        let mut plan = Plan {
+            title: jobs
+                .iter()
+                .map(|job| job.description.as_deref().unwrap_or(&job.name))
+                .collect::<Vec<_>>()
+                .join(", "),
+            source: Source {
+                kind: SourceKind::File,
+                name: self.input.source_name().into(),
+                text: self.input.text(),
+            },
+            seed: seed.unwrap_or(unseeded.map_or(1, |_| self.context.random_seed)),
+            work_dir: WorkDirSpec {
+                dir,
+                guards: vec![RelPath::default()],
+                temporary,
+            },
+            options: self.overrides.options.clone(),
+            quit: QuitMode::AllDone,
+            ..Plan::empty(&name)
+        };
+        plan.options.verify |= jobs.iter().any(|job| job.verifies.is_some());
+        if let Some(content) = self.content(jobs) {
+            plan.options.content = content;
+        }
+        if let Some(content) = self.overrides.content {
+            plan.options.content = content;
+        }
+        if let Some(cpus) = self.common(jobs, "cpus_allowed", |job| job.cpus.clone())
+            && plan.options.cpus.is_empty()
+        {
+            plan.options.cpus = cpus;
+        }
+        plan
+    }
+
+    fn content(&mut self, jobs: &[Job]) -> Option<Content> {
+        let writes = |job: &&Job| job.writes;
+        let content = self.common(jobs, "buffer_compress_percentage", |job| job.content);
+        let plain = jobs.iter().filter(writes).find(|job| job.content.is_none());
+        if let (Some(_), Some(job)) = (content, plain) {
+            let span = job.span;
+            let message = "another job defines the contents of writes, and this job does not";
+            let help = "put the contents into [global]: a run has one kind of contents";
+            self.fail(span, message, "this job", help);
+        }
+        content
+    }
+
+    /// The target of the jobs' engines; caches are dropped only on the file system of this machine.
+    fn target(&mut self, jobs: &[Job], plan: &mut Plan) -> String {
+        let is_of = |engine: Engine| match engine {
+            Engine::Sync | Engine::Mapped | Engine::Names(_) => "system calls",
+            Engine::Async => "io_uring",
+            Engine::Null => "null",
+            Engine::Nfs => "nfs",
+        };
+        let engine = self.common(jobs, "ioengine", |job| {
+            Some(At {
+                value: is_of(job.engine.value),
+                span: job.engine.span,
+            })
+        });
+        let nfs_url = self.common(jobs, "nfs_url", |job| job.nfs_url.clone());
+        match engine {
+            Some("io_uring") => {
+                let clones: u64 = jobs.iter().map(|job| u64::from(job.clones)).sum();
+                self.drop_caches(jobs, plan);
+                if jobs.iter().any(|job| job.depth > 1) {
+                    plan.notes.push(Note::from(
+                        "a depth of N is N workers, which take the transfers of their job in order; the threads of the \
+                         rings are as many as the jobs with their clones"
+                            .to_owned(),
+                    ));
+                }
+                format!("posix:?io=uring&lanes={clones}")
+            }
+            Some("null") => "null:".into(),
+            Some("nfs") => match nfs_url {
+                Some(url) => nfs_target(&url),
+                None => {
+                    let span = jobs[0].engine.span;
+                    let help = "`nfs_url=nfs://SERVER/EXPORT`, or `--target nfs3://SERVER/EXPORT`";
+                    self.fail(span, "`ioengine=nfs` needs `nfs_url`", "this engine", help);
+                    String::new()
+                }
+            },
+            _ => {
+                self.drop_caches(jobs, plan);
+                "posix".into()
+            }
+        }
+    }
+
+    /// fio drops the cached pages of the files of a job before the job, unless `invalidate=0` is given.
+    fn drop_caches(&self, jobs: &[Job], plan: &mut Plan) {
+        if plan.options.drop_caches == Cold::No && jobs.iter().all(|job| job.invalidates) {
+            plan.options.drop_caches = Cold::Files;
+        }
+    }
+
+    fn script(&mut self, jobs: &[Job], plan: &Plan) -> Vec<Phase> {
+        let runtime = self.common(jobs, "runtime", |job| job.runtime);
+        let with = |job: &Job| job.runtime.is_some();
+        if jobs.iter().any(with) && !jobs.iter().all(with) {
+            let job = jobs.iter().find(|job| !with(job));
+            let span = job.map_or(jobs[0].span, |job| job.span);
+            let help = "put `runtime` into [global]: jobs at the same time have one time";
+            self.fail(
+                span,
+                "another job has a `runtime`, and this job does not",
+                "this job",
+                help,
+            );
+        }
+        let ramp = self.common(jobs, "ramp_time", |job| Some(job.ramp));
+        let ramp = self.overrides.warmup.or(ramp).unwrap_or(Duration::ZERO);
+        let runtime = self.overrides.time.or(runtime);
+        let filesets = (0..plan.filesets.len() as u32).map(FilesetId).collect();
+        let commands = |which: usize| {
+            let all = jobs
+                .iter()
+                .filter_map(move |job| job.commands[which].clone());
+            all.map(|command| Phase::System { command })
+        };
+        let mut script = vec![Phase::Populate { filesets }];
+        script.extend(commands(0));
+        script.push(Phase::Start);
+        if !ramp.is_zero() {
+            script.push(Phase::wait_for(ramp));
+        }
+        script.push(Phase::OpenWindow);
+        let endless = jobs.iter().any(|job| job.time_based.is_some());
+        script.push(match runtime.filter(|_| endless) {
+            Some(time) => Phase::wait_for(time),
+            None => Phase::wait(Until::Done { at_most: runtime }),
+        });
+        script.extend([Phase::CloseWindow, Phase::Stop]);
+        script.extend(commands(1));
+        script
+    }
+
+    fn job(&mut self, plan: &mut Plan, job: &Job) {
+        let workers = u64::from(job.clones) * u64::from(job.depth);
+        if workers + plan.workers() > MAX_WORKERS {
+            let message = format!("the jobs have more than {MAX_WORKERS} transfers in flight");
+            self.fail(
+                job.span,
+                message,
+                "from this job on",
+                "fewer `numjobs`, or a smaller `iodepth`",
+            );
+            return;
+        }
+        for (span, name, why) in &job.without_effect {
+            self.note(plan, *span, format!("`{name}` has no effect: {why}"));
+        }
+        for (span, text) in &job.notes {
+            self.note(plan, *span, text.clone());
+        }
+        let Some((fileset, file_bytes)) = self.fileset(plan, job) else {
+            return;
+        };
+        let name = unique_name(plan, &job.name);
+        let location = Some(self.position(job.span));
+        let mut row = |what: &str, kind: OpKind| {
+            plan.add_row(format!("{name}.{what}"), kind, location.clone())
+        };
+        let work = match job.engine.value {
+            Engine::Names(op) => JobWork::Names {
+                op,
+                row: row(name_of(op), kind_of(op)),
+                passes: job.time_based.is_none().then_some(job.loops),
+            },
+            _ => {
+                let kinds = match job.engine.value {
+                    Engine::Mapped => [OpKind::MmapRead, OpKind::MmapWrite],
+                    _ => [OpKind::Read, OpKind::Write],
+                };
+                let reads = job.reads.then(|| row("read", kinds[0]));
+                let writes = job.writes.then(|| row("write", kinds[1]));
+                let flush = flushes(job).then(|| row("fsync", OpKind::Fsync));
+                let start = job.rate.map(|_| row("start", OpKind::Start));
+                let rows = [reads, writes, flush, start];
+                JobWork::Transfers(Box::new(self.transfers(plan, job, rows, file_bytes)))
+            }
+        };
+        let prepare = plan.add_row(format!("{name}.open"), OpKind::Prepare, location.clone());
+        let largest = job.sizes.iter().map(Sizes::largest).max().unwrap_or(0);
+        let shares_files = !job.files.names.is_empty();
+        let program = plimsoll_plan::Job {
+            fileset,
+            first_file: 0,
+            files: job.files.count,
+            shares_files,
+            open_files: job
+                .files
+                .open
+                .unwrap_or(job.files.count)
+                .min(MAX_OPEN_FILES),
+            prepare,
+            start_delay: job.start_delay,
+            work,
+        };
+        plan.groups.push(WorkerGroup {
+            thread_instances: job.depth,
+            memory: largest.next_multiple_of(BUFFER_ALIGN),
+            nice: job.nice,
+            location,
+            ..WorkerGroup::new(&name, job.clones, "io", Program::Job(Box::new(program)))
+        });
+    }
+
+    /// The fileset of a job, and the size of its files in bytes.
+    fn fileset(&mut self, plan: &mut Plan, job: &Job) -> Option<(FilesetId, u64)> {
+        let files = &job.files;
+        let count = u64::from(files.count);
+        let bytes = match (files.file_bytes, files.bytes) {
+            (Some(each), _) => each.value,
+            (None, Some(all)) => {
+                let each = all.value / count;
+                let first = job
+                    .offset_increment
+                    .saturating_mul(u64::from(job.clones - 1));
+                let shared = if files.names.is_empty() { 0 } else { first };
+                each.saturating_add(job.offset).saturating_add(shared)
+            }
+            (None, None) if matches!(job.engine.value, Engine::Names(_)) => 0,
+            (None, None) => {
+                let help =
+                    "`size=SIZE` of all files of the job together, or `filesize=SIZE` of each file";
+                self.fail(job.span, "the job has no `size`", "this job", help);
+                return None;
+            }
+        };
+        let key = match files.names.first() {
+            Some(first) => first.clone(),
+            None => job.name.replace('/', "_"),
+        };
+        // Files with names are shared by all clones.
+        let (span, clones) = if files.names.is_empty() {
+            (job.span, job.clones)
+        } else {
+            (files.names_span, 1)
+        };
+        let Some(entries) = files.count.checked_mul(clones) else {
+            self.fail(
+                span,
+                "the job has too many files",
+                "this job",
+                "fewer `nrfiles`",
+            );
+            return None;
+        };
+        let initially = match job.engine.value {
+            Engine::Names(NameOp::Create) => None,
+            _ if job.reads || files.overwrites => Some(InitialData::Written),
+            _ if matches!(job.engine.value, Engine::Names(_)) => Some(InitialData::Written),
+            // Only existing bytes can be mapped.
+            Engine::Mapped if files.initially == InitialData::Empty => Some(InitialData::Sparse),
+            _ => Some(files.initially),
+        };
+        if let Some(used) = self.filesets.get(&key) {
+            if used.files != entries {
+                let message = format!("`{key}` has another number of files in another job");
+                let problem = Problem::new(span, message, "these files")
+                    .also(used.span, "the other job")
+                    .help("give both jobs the same `filename` list, or other names");
+                self.problems.push(problem);
+                return None;
+            }
+            let id = used.id;
+            let fileset = &mut plan.filesets[id.0 as usize];
+            let size = fileset.size.constant().unwrap_or(0).max(bytes);
+            fileset.size = Value::Const(size);
+            if let Some(initially) = initially {
+                // The job that needs the most finds what the job needs.
+                fileset.initially = fileset.initially.min(initially);
+            }
+            return Some((id, bytes));
+        }
+        let id = FilesetId(plan.filesets.len() as u32);
+        plan.filesets.push(Fileset {
+            width: plimsoll_plan::EntriesPerDir {
+                mean: f64::from(entries.max(2)),
+                gamma_shape: None,
+            },
+            prealloc_percent: if initially.is_some() { 100 } else { 0 },
+            initially: initially.unwrap_or_default(),
+            location: Some(self.position(span)),
+            ..Fileset::new(&key, u64::from(entries), Value::Const(bytes))
+        });
+        self.filesets.insert(
+            key,
+            FilesetUse {
+                id,
+                files: entries,
+                span,
+            },
+        );
+        Some((id, bytes))
+    }
+
+    fn transfers(
+        &self,
+        plan: &mut Plan,
+        job: &Job,
+        [reads, writes, flush, start]: [Option<OperationId>; 4],
+        file_bytes: u64,
+    ) -> Transfers {
+        let mut direction = |row: Option<OperationId>, sizes: &Sizes, what: &str| {
+            row.map(|row| Direction {
+                row,
+                size: size(plan, sizes, &format!("{}.{what} size", job.name)),
+                align: job.align.map_or(sizes.smallest(), |at| at.value).max(1),
+            })
+        };
+        let reads = direction(reads, &job.sizes[0], "read");
+        let writes = direction(writes, &job.sizes[1], "write");
+        let order = match &job.spread {
+            None => OffsetOrder::Sequential { skip: job.skip },
+            Some(spread) => OffsetOrder::Random {
+                spread: spread.clone(),
+                percent: job.random_percent,
+            },
+        };
+        let is_endless = job.time_based.is_some();
+        let pacing = job.rate.zip(start).map(|(rate, start)| {
+            let sizes = &job.sizes[usize::from(!job.reads)];
+            let each = if rate.is_bytes { sizes.mean() } else { 1.0 };
+            Pacing {
+                rate: rate.value.value / each / f64::from(job.depth),
+                arrivals: rate.arrivals,
+                start,
+            }
+        });
+        Transfers {
+            reads,
+            writes,
+            read_percent: job.read_percent,
+            access: JobAccess {
+                direct: job.direct,
+                dsync: job.dsync,
+                mapped: job.engine.value == Engine::Mapped,
+                no_read_ahead: job.advises && job.spread.is_some(),
+            },
+            order,
+            run: job.run,
+            repeats_offset: job.repeats_offset,
+            offset: job.offset,
+            offset_increment: job.offset_increment,
+            // fio's `size` bounds the part of a file only if `filesize` does not give the whole file.
+            span: match (job.files.file_bytes, job.files.bytes) {
+                (None, Some(all)) => all.value / u64::from(job.files.count),
+                _ => 0,
+            },
+            next_file: job.next_file,
+            transfers_per_file: job.transfers_per_file,
+            bytes: (!is_endless).then(|| bytes_of(job, file_bytes)),
+            transfers: job.transfers.filter(|_| !is_endless),
+            flushes: flush.map(|row| Flushes {
+                row,
+                after_writes: job.fsync.or(job.fdatasync).filter(|_| job.writes),
+                data_only: job.fdatasync.is_some(),
+                at_end: job.flushes_at_end,
+            }),
+            pauses: job.pause.map(|(nanoseconds, after_transfers)| Pauses {
+                nanoseconds,
+                after_transfers,
+            }),
+            pacing,
+        }
+    }
+}
+
+/// Whether the job flushes files.
+fn flushes(job: &Job) -> bool {
+    job.writes && (job.flushes_at_end || job.fsync.is_some() || job.fdatasync.is_some())
+}
+
+/// Bytes after which each clone of the job ends: of all loops together.
+fn bytes_of(job: &Job, file_bytes: u64) -> u64 {
+    let block = match (job.reads, job.writes) {
+        (true, false) => job.sizes[0].smallest(),
+        (false, _) => job.sizes[1].smallest(),
+        (true, true) => job.sizes[0].smallest().min(job.sizes[1].smallest()),
+    };
+    let room = file_bytes.saturating_sub(job.offset);
+    let pass = (room / block.max(1) * block).saturating_mul(u64::from(job.files.count));
+    let once = match (job.files.io_bytes, job.files.bytes) {
+        (Some(io), _) if io > 0 => io,
+        // The end of a file that is no multiple of the block is not transferred.
+        (_, Some(all)) => all.value.min(pass),
+        (_, None) => pass,
+    };
+    once.saturating_mul(job.loops)
+}
+
+/// The size of a transfer: a constant, or a random variable, which is added to the Plan.
+fn size(plan: &mut Plan, sizes: &Sizes, name: &str) -> Value {
+    let mut add = |variable: Variable| {
+        plan.variables.push(variable);
+        Value::Draw(VariableId(plan.variables.len() as u32 - 1))
+    };
+    match sizes {
+        Sizes::Same(size) => Value::Const(*size),
+        Sizes::Range(low, high) => {
+            let (least, most) = (*low as f64, (high / low * low) as f64);
+            // Half a step beyond the bounds, which rounding to multiples then makes as likely as all other multiples.
+            let half = least / 2.0;
+            add(Variable {
+                round: *low,
+                min: Some(least),
+                max: Some(most),
+                ..Variable::new(
+                    name,
+                    Distribution::Uniform {
+                        lower: least - half,
+                        upper: most + half,
+                    },
+                )
+            })
+        }
+        Sizes::Split(parts) => add(Variable::new(
+            name,
+            Distribution::Table {
+                rows: parts
+                    .iter()
+                    .map(|(size, percent)| Row {
+                        percent: *percent,
+                        min: *size as f64,
+                        max: *size as f64,
+                    })
+                    .collect(),
+            },
+        )),
+    }
+}
+
+/// Name of a job that no other group of the Plan has.
+fn unique_name(plan: &Plan, name: &str) -> String {
+    let is_used = |name: &str| plan.groups.iter().any(|g| g.process == name);
+    let names = std::iter::once(name.to_owned()).chain((2..).map(|n| format!("{name}-{n}")));
+    let mut free = names.filter(|name| !is_used(name));
+    free.next().expect("the list of names has no end")
+}
+
+fn name_of(op: NameOp) -> &'static str {
+    match op {
+        NameOp::Create => "create",
+        NameOp::Stat => "stat",
+        NameOp::Delete => "delete",
+    }
+}
+
+fn kind_of(op: NameOp) -> OpKind {
+    match op {
+        NameOp::Create => OpKind::Create,
+        NameOp::Stat => OpKind::Stat,
+        NameOp::Delete => OpKind::Delete,
+    }
+}
+
+/// URL of the target for a URL of libnfs, whose options Plimsoll does not have.
+fn nfs_target(url: &str) -> String {
+    let (place, options) = url.split_once('?').unwrap_or((url, ""));
+    let is_version_4 = options.split('&').any(|o| o == "version=4");
+    let scheme = if is_version_4 { "nfs4" } else { "nfs3" };
+    match place.strip_prefix("nfs://") {
+        Some(rest) => format!("{scheme}://{rest}"),
+        None => url.to_owned(),
+    }
+}

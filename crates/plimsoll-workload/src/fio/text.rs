@@ -1,0 +1,415 @@
+//! Job files and command lines as sections of settings.
+
+use super::options::{self, Form, Handling, JobOption};
+use super::values::Machine;
+use crate::report::Report;
+use crate::report::Reported;
+use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Maximum depth of included files.
+const MAX_INCLUDES: usize = 16;
+
+/// Maximum number of texts: spans number them with 16 bits.
+const MAX_TEXTS: usize = 1000;
+
+/// What job files read from their surroundings.
+pub struct Surroundings<'a> {
+    /// Value of an environment variable; `None` if the variable is not set.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Text of a job file; an error is a sentence for the user.
+    pub read: &'a dyn Fn(&Path) -> Result<String, String>,
+    /// Numbers of the machine.
+    pub machine: Machine,
+}
+
+/// An option with its value, as given in a job file or on a command line.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub(super) option: &'static JobOption,
+    /// Value of the option; `None` for an option that is set by its name alone.
+    pub(super) value: Option<String>,
+    /// Name and value in the text.
+    pub(super) span: Span,
+    /// Value in the text, or the name of an option without a value.
+    pub(super) value_span: Span,
+}
+
+/// A job with the settings of its section, after the settings that the job inherits.
+#[derive(Debug, Clone)]
+pub(super) struct Section {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) settings: Vec<Setting>,
+}
+
+/// The jobs of job files and command lines, with the texts to which spans refer.
+#[derive(Debug)]
+pub struct Input {
+    pub(super) sources: Vec<Arc<Source>>,
+    pub(super) jobs: Vec<Section>,
+}
+
+impl Input {
+    /// Name of the first job file; the name of the command line without a job file.
+    pub(super) fn source_name(&self) -> &str {
+        let mut names = self.sources.iter().map(|s| s.name.as_str());
+        names
+            .find(|name| *name != COMMAND_LINE)
+            .unwrap_or(COMMAND_LINE)
+    }
+
+    /// Name of the workload: the stem of the first job file, or `fio` for a command line.
+    pub(super) fn name(&self) -> &str {
+        let name = self.source_name();
+        let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str());
+        stem.filter(|_| name != COMMAND_LINE).unwrap_or("fio")
+    }
+
+    /// Text of all job files and of the command line, for the results.
+    pub(super) fn text(&self) -> String {
+        let texts: Vec<&str> = self.sources.iter().map(|s| s.text.as_str()).collect();
+        texts.join("\n")
+    }
+}
+
+/// Name of the command line in messages.
+pub(super) const COMMAND_LINE: &str = "command line";
+
+/// Parser of job files and command lines.
+pub(super) struct Parser<'a> {
+    surroundings: &'a Surroundings<'a>,
+    sources: Vec<Arc<Source>>,
+    problems: Vec<Problem>,
+    /// Settings that all later jobs inherit.
+    global: Vec<Setting>,
+    jobs: Vec<Section>,
+    /// Whether settings belong to the last job, instead of all later jobs.
+    in_job: bool,
+    /// Names of the sections that are wanted; empty for all sections.
+    wanted: Vec<String>,
+}
+
+impl Report for Parser<'_> {
+    fn problem(&mut self, problem: Problem) -> Reported {
+        if self.problems.len() < MAX_ERRORS {
+            self.problems.push(problem);
+        }
+        Reported
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// A parser that keeps only the sections with the names `wanted`, or all sections.
+    pub(super) fn new(surroundings: &'a Surroundings<'a>, wanted: Vec<String>) -> Self {
+        Self {
+            surroundings,
+            sources: vec![],
+            problems: vec![],
+            global: vec![],
+            jobs: vec![],
+            in_job: false,
+            wanted,
+        }
+    }
+
+    /// Adds a text to which spans refer; returns the number of the text.
+    fn add_source(&mut self, name: &str, text: &str) -> u16 {
+        self.sources.push(Source::new(name, text));
+        (self.sources.len() - 1) as u16
+    }
+
+    /// Parses a job file with its included files.
+    pub(super) fn job_file(&mut self, text: &str, name: &str) {
+        // Settings before the first section of a file belong to all its jobs.
+        self.in_job = false;
+        self.file(text, name, 0);
+        self.in_job = false;
+    }
+
+    fn file(&mut self, text: &str, name: &str, depth: usize) {
+        let file = self.add_source(name, text);
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let begin = start;
+            start += line.len();
+            let content = line.split([';', '#']).next().unwrap_or("");
+            let indent = content.len() - content.trim_start().len();
+            let trimmed = content.trim();
+            if trimmed.is_empty() {
+                continue;
+            }
+            let from = begin + indent;
+            let span = Span::of(file, from..from + trimmed.len(), text);
+            // Each problem is reported; the next line is parsed all the same.
+            let _ = self.line(trimmed, span, text, Path::new(name), depth);
+        }
+    }
+
+    fn line(
+        &mut self,
+        line: &str,
+        span: Span,
+        text: &str,
+        path: &Path,
+        depth: usize,
+    ) -> Result<(), Reported> {
+        if let Some(rest) = line.strip_prefix('[') {
+            let Some((name, after)) = rest.rsplit_once(']') else {
+                return self.fail(span, "the name of the section does not end", "expected `]`");
+            };
+            if !after.trim().is_empty() {
+                return self.fail(
+                    span,
+                    "unexpected text after the section",
+                    "expected nothing after `]`",
+                );
+            }
+            self.begin_section(name.trim(), span);
+            return Ok(());
+        }
+        if let Some(included) = line.strip_prefix("include ") {
+            return self.include(included.trim(), span, path, depth);
+        }
+        let equals = line.find('=');
+        let name = line[..equals.unwrap_or(line.len())].trim();
+        let value = equals.map(|at| {
+            let value = &line[at + 1..];
+            let trimmed = value.trim_start();
+            let from = span.range().start + at + 1 + (value.len() - trimmed.len());
+            (
+                trimmed.to_owned(),
+                Span::of(span.file, from..span.range().end, text),
+            )
+        });
+        let name_range = span.range().start..span.range().start + name.len();
+        let name_span = Span::of(span.file, name_range, text);
+        self.setting(name, name_span, value)
+    }
+
+    fn begin_section(&mut self, name: &str, span: Span) {
+        self.in_job = name != "global";
+        if self.in_job {
+            self.jobs.push(Section {
+                name: name.into(),
+                span,
+                settings: self.global.clone(),
+            });
+        }
+    }
+
+    fn include(
+        &mut self,
+        included: &str,
+        span: Span,
+        path: &Path,
+        depth: usize,
+    ) -> Result<(), Reported> {
+        if depth >= MAX_INCLUDES || self.sources.len() >= MAX_TEXTS {
+            return self.fail(
+                span,
+                format!("files are included more than {MAX_INCLUDES} levels deep, or too many"),
+                "this file may include itself",
+            );
+        }
+        let included = self.expand(included, span)?;
+        let beside = path.parent().unwrap_or(Path::new("")).join(&included);
+        match (self.surroundings.read)(&beside) {
+            Ok(text) => {
+                self.file(&text, &beside.display().to_string(), depth + 1);
+                Ok(())
+            }
+            Err(error) => self.fail(span, error, "included here"),
+        }
+    }
+
+    /// Replaces environment variables `${NAME}` and the reserved words of a value.
+    fn expand(&mut self, value: &str, span: Span) -> Result<String, Reported> {
+        let mut out = String::new();
+        let mut rest = value;
+        while let Some(at) = rest.find("${") {
+            out.push_str(&rest[..at]);
+            let Some(end) = rest[at..].find('}') else {
+                return self.fail(
+                    span,
+                    "the name of the variable does not end",
+                    "expected `}`",
+                );
+            };
+            let name = &rest[at + 2..at + end];
+            match (self.surroundings.variable)(name) {
+                Some(value) => out.push_str(&value),
+                None => {
+                    return self.fail_with(
+                        span,
+                        format!("the environment variable `{name}` is not set"),
+                        "used here",
+                        format!("set it: `{name}=VALUE plimsoll fio …`"),
+                    );
+                }
+            }
+            rest = &rest[at + end + 1..];
+        }
+        out.push_str(rest);
+        Ok(self.surroundings.machine.replace(&out))
+    }
+
+    fn setting(
+        &mut self,
+        name: &str,
+        name_span: Span,
+        value: Option<(String, Span)>,
+    ) -> Result<(), Reported> {
+        let Some(option) = options::find(name) else {
+            let problem = Problem::new(
+                name_span,
+                format!("unknown option `{name}`"),
+                "not an option of fio's jobs",
+            )
+            .suggest(name, options::names());
+            return Err(self.problem(problem));
+        };
+        if let Handling::Refused(why) = option.handling
+            && !is_off(option, value.as_ref())
+        {
+            return self.fail_with(
+                name_span,
+                format!("`{name}` is not supported"),
+                "this option",
+                why,
+            );
+        }
+        let value_span = value.as_ref().map_or(name_span, |(_, span)| *span);
+        let value = match value {
+            Some((value, span)) => Some(self.expand(&value, span)?),
+            None if option.form == Form::Value => {
+                return self.fail(
+                    name_span,
+                    format!("`{name}` needs a value"),
+                    "expected `=` and a value",
+                );
+            }
+            None => None,
+        };
+        let setting = Setting {
+            option,
+            value,
+            span: Span {
+                end: value_span.end.max(name_span.end),
+                ..name_span
+            },
+            value_span,
+        };
+        match self.jobs.last_mut().filter(|_| self.in_job) {
+            Some(job) => job.settings.push(setting),
+            None => self.global.push(setting),
+        }
+        Ok(())
+    }
+
+    /// Parses the options of a command line, each a name and a value or a job file, in order.
+    pub(super) fn command_line(&mut self, words: &[Word]) {
+        let text: Vec<&str> = words.iter().map(|w| w.text.as_str()).collect();
+        let text = text.join("\n");
+        let file = self.add_source(COMMAND_LINE, &text);
+        let mut start = 0;
+        for word in words {
+            let begin = start;
+            start += word.text.len() + 1;
+            let range =
+                |r: std::ops::Range<usize>| Span::of(file, begin + r.start..begin + r.end, &text);
+            match &word.kind {
+                WordKind::JobFile => match (self.surroundings.read)(&PathBuf::from(&word.text)) {
+                    Ok(content) => self.job_file(&content, &word.text),
+                    Err(error) => {
+                        self.problem(Problem::new(
+                            range(0..word.text.len()),
+                            error,
+                            "this job file",
+                        ));
+                    }
+                },
+                WordKind::Option { name, value } => {
+                    let name_span = range(name.clone());
+                    let name = &word.text[name.clone()];
+                    let value = value
+                        .clone()
+                        .map(|v| (word.text[v.clone()].to_owned(), range(v)));
+                    if name == "name"
+                        && let Some((job, span)) = value
+                    {
+                        self.begin_section(&job, span);
+                        continue;
+                    }
+                    // Each problem is reported; the next option is parsed all the same.
+                    let _ = self.setting(name, name_span, value);
+                }
+            }
+        }
+    }
+
+    /// The jobs of all texts.
+    ///
+    /// # Errors
+    /// All problems of the texts, or that there is no job.
+    pub(super) fn finish(mut self) -> Result<Input, Diagnostics> {
+        if self.sources.is_empty() {
+            self.add_source(COMMAND_LINE, "");
+        }
+        for name in std::mem::take(&mut self.wanted) {
+            if !self.jobs.iter().any(|job| job.name == name) {
+                let names: Vec<String> = self.jobs.iter().map(|job| job.name.clone()).collect();
+                let problem = Problem::of_text(0, format!("there is no section `{name}`"));
+                self.problem(problem.suggest(&name, names));
+            }
+        }
+        if self.jobs.is_empty() && self.problems.is_empty() {
+            let problem = Problem::of_text(0, "there is no job")
+                .help("give a job file, or begin a job with `--name=NAME`");
+            self.problem(problem);
+        }
+        if !self.problems.is_empty() {
+            return Err(Diagnostics::new(self.sources, self.problems));
+        }
+        Ok(Input {
+            sources: self.sources,
+            jobs: self.jobs,
+        })
+    }
+
+    /// Drops the sections that are not wanted.
+    pub(super) fn keep_wanted(&mut self) {
+        if !self.wanted.is_empty() {
+            let wanted = &self.wanted;
+            let is_there = |name: &String| self.jobs.iter().any(|job| job.name == *name);
+            if wanted.iter().all(is_there) {
+                self.jobs.retain(|job| wanted.contains(&job.name));
+            }
+        }
+    }
+}
+
+/// A word of a command line: an option with its value, or a job file.
+pub(super) struct Word {
+    /// The option in the form `--name=value`, or the path of the job file.
+    pub(super) text: String,
+    pub(super) kind: WordKind,
+}
+
+pub(super) enum WordKind {
+    JobFile,
+    /// Ranges of the name and of the value in the word.
+    Option {
+        name: std::ops::Range<usize>,
+        value: Option<std::ops::Range<usize>>,
+    },
+}
+
+/// Whether a value turns an option off, so that the option has no effect in fio either.
+fn is_off(option: &JobOption, value: Option<&(String, Span)>) -> bool {
+    match value {
+        Some((value, _)) => option.form != Form::Value && value == "0",
+        None => false,
+    }
+}

@@ -1,0 +1,167 @@
+//! Refusals with their place and advice.
+
+use super::common::{error, notes, plan_of};
+
+#[test]
+fn what_cannot_be_honoured_is_refused_at_its_line() {
+    for (option, message, help) in [
+        (
+            "latency_target=5ms",
+            "`latency_target` is not supported",
+            "plimsoll find",
+        ),
+        (
+            "steadystate=iops:1%",
+            "`steadystate` is not supported",
+            "--require steady",
+        ),
+        ("read_iolog=x", "`read_iolog` is not supported", "rw"),
+        ("zonemode=zbd", "`zonemode` is not supported", "fio"),
+        ("rw=randtrim", "`randtrim` is no value of `rw`", ""),
+        ("rw=read:-8k", "`read:-8k` is no value of `rw`", ""),
+        ("ioengine=rbd", "`rbd` is no value of `ioengine`", ""),
+        ("bs=4x", "`4x` is no value of `bs`", ""),
+        ("size=50%", "`50%` is no value of `size`", ""),
+        (
+            "filename=/etc/passwd",
+            "`/etc/passwd` is no name of a file below the directory",
+            "--dir",
+        ),
+        (
+            "filename=../x",
+            "`../x` is no name of a file below the directory",
+            "--dir",
+        ),
+        (
+            "filename=/dev/sdb",
+            "`/dev/sdb` is no name of a file below the directory",
+            "raw devices",
+        ),
+        ("time_based", "`time_based` needs a `runtime`", ""),
+        (
+            "blokcsize=4k",
+            "unknown option `blokcsize`",
+            "did you mean `blocksize`?",
+        ),
+        (
+            "random_distribution=zipf:0",
+            "`zipf:0` is no value of `random_distribution`",
+            "",
+        ),
+        (
+            "random_distribution=zoned:50/50:40/50",
+            "`zoned:50/50:40/50` is no value of `random_distribution`",
+            "",
+        ),
+        (
+            "bssplit=4k/60:8k/60",
+            "`4k/60:8k/60` is no value of `bssplit`",
+            "",
+        ),
+        ("direct=yes", "`yes` is no value of `direct`", ""),
+    ] {
+        let (line, found, advice) = error(&format!("[a]\nsize=64k\n{option}\n"));
+        assert_eq!((line, found.as_str()), (3, message), "{option}");
+        assert!(advice.contains(help), "{option}: {advice}");
+    }
+}
+
+#[test]
+fn combinations_that_plimsoll_lacks_are_refused() {
+    for (options, message) in [
+        (
+            "rw=randrw\nbs=4k,8k",
+            "each block can be visited once only if reads and writes have the same smallest size",
+        ),
+        (
+            "rw=randread\nba=8k",
+            "each block can be visited once only if offsets are multiples of the size",
+        ),
+        (
+            "rw=rw\nrate_iops=100",
+            "a job that reads and writes has no `rate`",
+        ),
+        (
+            "rate=1m\nrate_iops=100",
+            "`rate` and `rate_iops` together are not supported",
+        ),
+        (
+            "ioengine=libaio\niodepth=4\nthinktime=100",
+            "`thinktime` needs an `iodepth` of 1",
+        ),
+        (
+            "fsync=1\nfdatasync=1",
+            "`fsync` and `fdatasync` together are not supported",
+        ),
+        (
+            "ioengine=filestat\nverify=crc32c",
+            "a job of operations on names has no data to verify",
+        ),
+        (
+            "percentage_random=50",
+            "`percentage_random` needs random offsets",
+        ),
+    ] {
+        let (_, found, _) = error(&format!("[a]\nsize=64k\n{options}\n"));
+        assert_eq!(found, message, "{options}");
+    }
+}
+
+#[test]
+fn jobs_at_the_same_time_have_one_value_of_what_a_run_has_once() {
+    for (first, second, name) in [
+        ("runtime=5", "runtime=6", "runtime"),
+        ("directory=/a", "directory=/b", "directory"),
+        ("ioengine=psync", "ioengine=libaio", "ioengine"),
+        ("randseed=1", "randseed=2", "randseed"),
+    ] {
+        let text = format!("[a]\nsize=4k\n{first}\n[b]\nsize=4k\n{second}\n");
+        let (line, message, help) = error(&text);
+        let expected = format!("`{name}` differs from that of another job");
+        assert_eq!((line, message), (6, expected));
+        assert!(help.contains("stonewall"), "{help}");
+        let later = text.replace("[b]\n", "[b]\nstonewall\n");
+        assert_eq!(super::common::groups(&later).map(|g| g.len()).ok(), Some(2));
+    }
+    let (line, message, _) = error("[a]\nsize=4k\nfilename=x\n[b]\nsize=4k\nfilename=x:y\n");
+    assert_eq!(
+        (line, message.as_str()),
+        (6, "`x` has another number of files in another job")
+    );
+}
+
+#[test]
+fn an_option_without_effect_has_a_note_with_its_place() {
+    let plan = plan_of("size=64k gtod_reduce=1 group_reporting thread");
+    let text = notes(&plan);
+    assert!(
+        text.contains("`gtod_reduce` has no effect: Plimsoll always measures"),
+        "{text}"
+    );
+    assert!(
+        text.contains("`thread` has no effect: workers are always threads"),
+        "{text}"
+    );
+    let place = plan.notes[0].location.as_ref().unwrap();
+    assert_eq!((place.file.as_str(), place.line), ("dir/job.fio", 3));
+}
+
+#[test]
+fn an_option_that_is_off_is_not_refused() {
+    let plan = plan_of("size=64k pre_read=0 unlink_each_loop=0");
+    assert!(plan.notes.is_empty(), "{}", notes(&plan));
+}
+
+#[test]
+fn sections_and_lines_without_their_ends_are_refused() {
+    for (text, message) in [
+        ("[a\nsize=4k\n", "the name of the section does not end"),
+        ("[a] b\n", "unexpected text after the section"),
+        ("[a]\nsize=${X\n", "the name of the variable does not end"),
+        ("[a]\nbs\n", "`bs` needs a value"),
+        ("[a]\n", "the job has no `size`"),
+        ("[global]\nbs=4k\n", "there is no job"),
+    ] {
+        assert_eq!(error(text).1, message, "{text}");
+    }
+}

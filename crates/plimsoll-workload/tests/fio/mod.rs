@@ -1,0 +1,7 @@
+//! Tests of `plimsoll_workload::fio`.
+
+mod command_lines;
+mod common;
+mod diagnostics;
+mod job_files;
+mod plans;

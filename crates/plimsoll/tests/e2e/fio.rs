@@ -1,0 +1,489 @@
+//! `plimsoll fio`: the same jobs under fio and Plimsoll, output, groups, and refusals.
+
+use crate::common::{Bench, Ended, tree};
+use plimsoll_results::{Run, Verdict};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// A read or write: number of the job and of the file of the job, direction, offset and size.
+type Transfer = (u32, u32, char, u64, u64);
+
+fn fio(bench: &Bench, words: &[&str]) -> Ended {
+    let mut command = bench.plimsoll(["fio", "--results"]);
+    command
+        .arg(bench.path("results"))
+        .arg("--dir")
+        .arg(bench.work());
+    command.args(words);
+    Ended::of(command)
+}
+
+fn only_run(bench: &Bench) -> Run {
+    let results = bench.results();
+    assert_eq!(results.len(), 1);
+    results[0].read_with(None).unwrap()
+}
+
+/// Transfers of fio, in the order of each job, from the log that fio writes.
+fn by_fio(bench: &Bench, options: &[&str]) -> Vec<Transfer> {
+    let dir = bench.path("fio");
+    std::fs::create_dir_all(&dir).unwrap();
+    let mut command = Command::new("fio");
+    command
+        .current_dir(&dir)
+        .args(["--thread", "--name=a", "--ioengine=psync"])
+        .args(options)
+        .arg("--write_iolog=log");
+    let ended = Ended::of(command);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // One job writes `log`, several jobs write `log.0`, `log.1` and so on.
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&dir).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if !name.starts_with("log") {
+            continue;
+        }
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [_, file, way @ ("read" | "write"), offset, len] = words[..] else {
+                continue;
+            };
+            let mut numbers = file.rsplit('.').map(|n| n.parse::<u32>().unwrap());
+            let (number, job) = (numbers.next().unwrap(), numbers.next().unwrap());
+            let way = way.chars().next().unwrap();
+            found.push((
+                job,
+                number,
+                way,
+                offset.parse().unwrap(),
+                len.parse().unwrap(),
+            ));
+        }
+    }
+    found
+}
+
+/// Transfers of Plimsoll, in the order of each job, as the kernel sees them. `files` is the number of files of a job,
+/// and `largest` the size of the largest transfer: larger transfers create the files.
+fn by_plimsoll(bench: &Bench, options: &[&str], files: u32, largest: u64) -> Vec<Transfer> {
+    let trace = bench.path("trace");
+    let mut command = Command::new("strace");
+    command
+        .args([
+            "-f",
+            "-y",
+            "-e",
+            "trace=pread64,pwrite64",
+            "-e",
+            "decode-fds=path",
+            "-s",
+            "0",
+            "-o",
+        ])
+        .arg(&trace)
+        .arg(plimsoll_testkit::bench::built_program("plimsoll"))
+        .args(["fio", "--quiet", "--results"])
+        .arg(bench.path("results"))
+        .arg("--dir")
+        .arg(bench.work())
+        .args(["--name=a", "--ioengine=psync"])
+        .args(options)
+        .current_dir(bench.root())
+        .env("TMPDIR", bench.root());
+    let ended = Ended::of(command);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let call = regex::Regex::new(
+        r#"(pread|pwrite)64\(\d+<[^>]*/a/\d{8}/(\d{8})>, ""(?:\.\.\.)?, (\d+), (\d+)"#,
+    )
+    .unwrap();
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let found = text.lines().filter_map(|line| {
+        let found = call.captures(line)?;
+        let number = |n: usize| found[n].parse::<u64>().unwrap();
+        let file = number(2) as u32 - 1;
+        let way = found[1].chars().nth(1).unwrap();
+        (number(3) <= largest).then(|| (file / files, file % files, way, number(4), number(3)))
+    });
+    found.collect()
+}
+
+/// Jobs whose transfers follow from the options alone: in both programs, each job makes the same transfers in the same
+/// order.
+const SEQUENTIAL: &[(&str, u32)] = &[
+    ("--rw=read --bs=4k --size=40k", 1),
+    ("--rw=write --bs=4k --size=40k", 1),
+    ("--rw=read --bs=8k --size=60k", 1),
+    ("--rw=read --bs=4k --size=18k", 1),
+    ("--rw=read --bs=4k --size=32k --nrfiles=2", 2),
+    (
+        "--rw=read --bs=4k --size=48k --nrfiles=2 --file_service_type=roundrobin:3",
+        2,
+    ),
+    (
+        "--rw=read --bs=4k --size=32k --nrfiles=2 --file_service_type=sequential",
+        2,
+    ),
+    ("--rw=read --bs=4k --size=18k --filesize=18k --nrfiles=3", 3),
+    ("--rw=read --bs=4k --filesize=16k --nrfiles=2", 2),
+    ("--rw=read --bs=4k --size=16k --offset=8k", 1),
+    ("--rw=read --bs=4k --size=16k --offset=8k --filesize=64k", 1),
+    ("--rw=read --bs=4k --size=16k --io_size=24k", 1),
+    ("--rw=read --bs=4k --size=16k --io_size=8k --loops=2", 1),
+    ("--rw=write --bs=4k --size=16k --loops=2", 1),
+    ("--rw=read --bs=4k --size=64k --number_ios=3", 1),
+    ("--rw=read:8k --bs=4k --size=64k", 1),
+    ("--rw=write --bs=4k --size=20k --fsync=2 --end_fsync=1", 1),
+    ("--rw=read --bs=1000 --size=10000", 1),
+    ("--rw=write --bs=16k --size=64k --numjobs=3 --offset=16k", 1),
+];
+
+#[test]
+fn sequential_jobs_make_the_transfers_of_fio_in_the_order_of_fio() {
+    for (options, files) in SEQUENTIAL {
+        let bench = Bench::new();
+        let options: Vec<&str> = options.split(' ').collect();
+        let mut expected = by_fio(&bench, &options);
+        let mut found = by_plimsoll(&bench, &options, *files, 16 << 10);
+        // The transfers of several jobs are interleaved by chance.
+        expected.sort_by_key(|t| t.0);
+        found.sort_by_key(|t| t.0);
+        assert!(!expected.is_empty(), "{options:?}");
+        assert_eq!(found, expected, "{options:?}");
+    }
+}
+
+/// Jobs that visit each block once in a random order, in both programs.
+const ONCE: &[(&str, u32)] = &[
+    ("--rw=randread --bs=4k --size=256k", 1),
+    ("--rw=randwrite --bs=4k --size=256k", 1),
+    ("--rw=randread --bs=4k --size=64k --loops=3", 1),
+    ("--rw=randread --bs=4k --size=128k --nrfiles=4", 4),
+    ("--rw=randread --bs=4k --size=64k --offset=64k", 1),
+    ("--rw=randread --bs=4k --size=18k", 1),
+    ("--rw=randwrite --bs=8k --size=128k --numjobs=2", 1),
+];
+
+#[test]
+fn random_jobs_make_the_transfers_of_fio_in_another_order() {
+    for (options, files) in ONCE {
+        let bench = Bench::new();
+        let options: Vec<&str> = options.split(' ').collect();
+        let mut expected = by_fio(&bench, &options);
+        let mut found = by_plimsoll(&bench, &options, *files, 8 << 10);
+        let in_order = found.clone();
+        expected.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, expected, "{options:?}");
+        assert_ne!(in_order, found, "{options:?} is random");
+    }
+}
+
+/// Number of the transfers by direction and size.
+fn counts(transfers: &[Transfer]) -> BTreeMap<(char, u64), f64> {
+    let mut counts = BTreeMap::new();
+    for (_, _, way, _, len) in transfers {
+        *counts.entry((*way, *len)).or_default() += 1.0;
+    }
+    counts
+}
+
+/// Jobs that draw directions or sizes: both programs move as many bytes, and each kind of transfer has the same share.
+#[test]
+fn drawn_directions_and_sizes_have_the_shares_of_fio() {
+    for options in [
+        "--rw=randrw --rwmixread=70 --bs=4k --size=8m --norandommap",
+        "--rw=rw --rwmixwrite=20 --bs=4k --size=8m",
+        "--rw=read --bssplit=4k/60:16k/40 --size=16m",
+        "--rw=randread --bsrange=4k-16k --size=16m --norandommap",
+        "--rw=randread --bssplit=4k/50:8k/50 --size=16m --norandommap",
+    ] {
+        let bench = Bench::new();
+        let options: Vec<&str> = options.split(' ').collect();
+        let fio = by_fio(&bench, &options);
+        let own = by_plimsoll(&bench, &options, 1, 16 << 10);
+        let (expected, found) = (counts(&fio), counts(&own));
+        let kinds: Vec<_> = expected.keys().collect();
+        assert_eq!(found.keys().collect::<Vec<_>>(), kinds, "{options:?}");
+        let (all, of) = (fio.len() as f64, own.len() as f64);
+        for (kind, n) in &expected {
+            let (a, b) = (n / all, found[kind] / of);
+            // Six standard deviations of the difference of two shares.
+            let slack = 6.0 * (a * (1.0 - a) * (1.0 / all + 1.0 / of)).sqrt();
+            assert!((a - b).abs() < slack, "{options:?} {kind:?}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn many_transfers_in_flight_visit_each_block_once() {
+    let bench = Bench::new();
+    let job = "--name=q --rw=randwrite --bs=4k --size=4m --ioengine=io_uring --iodepth=16 --verify=crc32c";
+    let words: Vec<&str> = job.split(' ').collect();
+    let ended = fio(&bench, &words);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let run = only_run(&bench);
+    let writes = run.operations.iter().find(|o| o.name == "q.write").unwrap();
+    assert_eq!((writes.ops, writes.bytes), (1024, 4 << 20));
+    assert_eq!((run.workers, run.lanes), (16, 1));
+    assert!(run.target.url.contains("io=uring"), "{}", run.target.url);
+    // Verification reads the whole file again: a block that was not written would have no contents.
+    let verification = run.verification.unwrap();
+    assert_eq!(verification.failures.len(), 0);
+}
+
+#[test]
+fn groups_are_runs_of_their_own_in_one_document() {
+    let bench = Bench::on_tmpfs();
+    let job = "\
+[global]
+size=64k
+bs=4k
+[w]
+rw=write
+end_fsync=1
+[r]
+stonewall
+rw=randread
+numjobs=2
+[idle]
+rw=read
+";
+    std::fs::write(bench.path("job.fio"), job).unwrap();
+    let ended = fio(&bench, &["job.fio", "--output-format=json"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let document: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let version = document["fio version"].as_str().unwrap();
+    assert!(version.starts_with("plimsoll-"), "{version}");
+    let jobs = document["jobs"].as_array().unwrap();
+    let of = |n: usize, way: &str, field: &str| jobs[n][way][field].clone();
+    let names: Vec<&str> = jobs
+        .iter()
+        .map(|j| j["jobname"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["w", "r", "idle"]);
+    let groups: Vec<u64> = jobs
+        .iter()
+        .map(|j| j["groupid"].as_u64().unwrap())
+        .collect();
+    assert_eq!(groups, [0, 1, 1]);
+    assert_eq!(
+        (of(0, "write", "io_bytes"), of(0, "write", "total_ios")),
+        (65_536.into(), 16.into())
+    );
+    assert_eq!(of(0, "read", "total_ios"), 0);
+    assert_eq!(jobs[0]["sync"]["total_ios"], 1);
+    assert_eq!(
+        (of(1, "read", "total_ios"), of(1, "read", "io_kbytes")),
+        (32.into(), 128.into())
+    );
+    assert_eq!(of(1, "read", "clat_ns")["N"], 32);
+    assert_eq!(jobs[1]["job options"]["rw"], "randread");
+    assert_eq!(bench.results().len(), 2);
+    assert_eq!(
+        bench.left_but(&["results", "job.fio"]),
+        Vec::<String>::new()
+    );
+    // One section alone is one run.
+    let ended = fio(&bench, &["job.fio", "--section=w", "--output=report.txt"]);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(0), ""),
+        "{}",
+        ended.stderr
+    );
+    let report = std::fs::read_to_string(bench.path("report.txt")).unwrap();
+    assert!(
+        report.contains("job: valid") && report.contains("w.write"),
+        "{report}"
+    );
+    assert_eq!(bench.results().len(), 3);
+}
+
+#[test]
+fn rates_hold_and_latencies_count_from_the_intended_start() {
+    let bench = Bench::on_tmpfs();
+    let ended = fio(
+        &bench,
+        &[
+            "--name=r",
+            "--rw=randread",
+            "--size=64k",
+            "--rate_iops=200",
+            "--time_based",
+            "--runtime=2",
+        ],
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let run = only_run(&bench);
+    let reads = run.operations.iter().find(|o| o.name == "r.read").unwrap();
+    assert_eq!(reads.paced_ops, reads.ops);
+    // 400 intended starts are in the window; a slow machine drops starts, and never adds any.
+    assert!((100..=402).contains(&reads.ops), "{}", reads.ops);
+}
+
+#[test]
+fn operations_on_names_touch_every_file_once() {
+    for (engine, row) in [
+        ("filecreate", "n.create"),
+        ("filestat", "n.stat"),
+        ("filedelete", "n.delete"),
+    ] {
+        let bench = Bench::on_tmpfs();
+        let engine = format!("--ioengine={engine}");
+        let ended = fio(
+            &bench,
+            &[
+                "--name=n",
+                &engine,
+                "--filesize=4k",
+                "--nrfiles=50",
+                "--numjobs=2",
+                "--keep",
+            ],
+        );
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let run = only_run(&bench);
+        let found = run.operations.iter().find(|o| o.name == row).unwrap();
+        assert_eq!(found.ops, 100);
+        let files = tree(&bench.work())
+            .0
+            .into_keys()
+            .filter(|f| !f.contains(".plimsoll"));
+        let left = if row == "n.delete" { 0 } else { 100 };
+        assert_eq!(files.count(), left, "{row}");
+    }
+}
+
+#[test]
+fn mapped_null_and_synchronous_jobs_run() {
+    for job in [
+        "--name=m --ioengine=mmap --rw=randrw --bs=4k --size=128k",
+        "--name=n --ioengine=null --rw=write --bs=4k --size=1m --iodepth=4",
+        "--name=s --rw=write --bs=4k --size=64k --sync=1 --fdatasync=1",
+        "--name=z --rw=randread --bs=4k --size=128k --random_distribution=zipf:1.2 --thinktime=10",
+        "--name=v --rw=randwrite --bs=4k --size=128k --verify=md5 --loops=2",
+    ] {
+        let bench = Bench::new();
+        let words: Vec<&str> = job.split(' ').collect();
+        let ended = fio(&bench, &words);
+        assert_eq!(ended.code, Some(0), "{job}\n{}", ended.stderr);
+        assert_eq!(only_run(&bench).validity.verdict, Verdict::Valid, "{job}");
+    }
+}
+
+#[test]
+fn commands_of_a_job_need_permission() {
+    let bench = Bench::on_tmpfs();
+    let command = format!("--exec_prerun=touch {}", bench.path("touched").display());
+    let job = ["--name=c", "--size=4k", &command];
+    let refused = fio(&bench, &job);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("--allow-commands"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!bench.path("touched").exists());
+    let allowed = fio(&bench, &[&job[..], &["--allow-commands"]].concat());
+    assert_eq!(allowed.code, Some(0), "{}", allowed.stderr);
+    assert!(bench.path("touched").exists());
+}
+
+#[test]
+fn foreign_files_are_safe() {
+    let bench = Bench::on_tmpfs();
+    std::fs::create_dir(bench.work()).unwrap();
+    std::fs::write(bench.work().join("mine"), "precious").unwrap();
+    let ended = fio(
+        &bench,
+        &["--name=w", "--rw=write", "--size=64k", "--filename=mine"],
+    );
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended
+            .stderr
+            .contains("is not empty and was not created by Plimsoll"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        std::fs::read(bench.work().join("mine")).unwrap(),
+        b"precious"
+    );
+}
+
+#[test]
+fn wrong_options_are_shown_at_their_place() {
+    let bench = Bench::on_tmpfs();
+    std::fs::write(bench.path("j.fio"), "[a]\nsize=64k\nrw=randraed\n").unwrap();
+    let ended = fio(&bench, &["j.fio"]);
+    assert_eq!(ended.code, Some(2));
+    for part in ["`randraed` is no value of `rw`", "j.fio:3:4", "rw=randraed"] {
+        assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
+    }
+    assert!(bench.results().is_empty());
+    let run = Ended::of(bench.plimsoll(["run", "j.fio"]));
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("plimsoll fio j.fio"), "{}", run.stderr);
+}
+
+#[test]
+fn a_plan_is_printed_without_a_run() {
+    let bench = Bench::on_tmpfs();
+    let job = ["--name=d", "--rw=randread", "--size=64k", "--gtod_reduce=1"];
+    for flag in ["--dry-run", "--parse-only"] {
+        let ended = fio(&bench, &[&job[..], &[flag]].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        for part in [
+            "d.read: reads 4 KiB",
+            "each block once in a pass",
+            "`gtod_reduce` has no effect",
+        ] {
+            assert!(ended.stdout.contains(part), "{part}\n{}", ended.stdout);
+        }
+    }
+    assert!(!Path::new(&bench.work()).exists());
+}
+
+/// The document has what programs that read fio's results look for.
+#[test]
+fn the_document_has_the_fields_of_fio() {
+    let bench = Bench::on_tmpfs();
+    let job = [
+        "--name=a",
+        "--rw=randrw",
+        "--bs=4k",
+        "--size=256k",
+        "--output-format=json",
+    ];
+    let ended = fio(&bench, &job);
+    let own: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let mut command = Command::new("fio");
+    command
+        .current_dir(bench.root())
+        .args(["--thread"])
+        .args(job);
+    let theirs: serde_json::Value = serde_json::from_str(&Ended::of(command).stdout).unwrap();
+    let keys = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    let (own, theirs) = (&own["jobs"][0], &theirs["jobs"][0]);
+    for part in ["read", "write", "trim", "sync"] {
+        assert_eq!(keys(&own[part]), keys(&theirs[part]), "{part}");
+    }
+    for part in ["clat_ns", "lat_ns", "slat_ns"] {
+        assert_eq!(
+            keys(&own["read"][part]),
+            keys(&theirs["read"][part]),
+            "{part}"
+        );
+    }
+    for part in ["iodepth_level", "latency_ns", "latency_us", "latency_ms"] {
+        assert_eq!(keys(&own[part]), keys(&theirs[part]), "{part}");
+    }
+    let sum =
+        own["read"]["total_ios"].as_u64().unwrap() + own["write"]["total_ios"].as_u64().unwrap();
+    assert_eq!(sum, 64);
+}
