@@ -9,7 +9,7 @@ use plimsoll_report::compare::{PairedEffects, ProfileSet, Results};
 use plimsoll_report::document::Document;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{curve, find, markdown, points, profile, repeats};
+use plimsoll_report::{curve, find, markdown, points, profile, repeats, sweep};
 use plimsoll_results::{Entry, Kind, SERIES_FILE, Series, SeriesDir, SeriesKind, Step, read_runs};
 use std::hint::black_box;
 
@@ -85,6 +85,13 @@ fn show(series: &Series, dir: &SeriesDir) {
             show_document(profile::document(of, &[]), series, dir);
             for number in 0..series.runs.len() {
                 black_box(profile::line(of, number));
+            }
+        }
+        SeriesKind::Sweep(figures) => {
+            let of = series.with(figures);
+            show_document(sweep::document(of), series, dir);
+            for number in 0..series.runs.len() {
+                black_box(sweep::line(of, number));
             }
         }
         SeriesKind::Ab(figures) => {

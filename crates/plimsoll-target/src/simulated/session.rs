@@ -306,7 +306,7 @@ impl Session for SimulatedSession {
         match operation {
             FileOperation::DropCache => Ok(0),
             FileOperation::FlushData => self.fsync(file).await.map(|()| 0),
-            FileOperation::Truncate(len) => {
+            FileOperation::Truncate(len) | FileOperation::Allocate(len) => {
                 self.call(CallKind::Other, |store, _| store.set_len(inode, len))
                     .await?;
                 Ok(0)

@@ -7,7 +7,7 @@ use plimsoll_plan::{
     Cold, Content, Direction, Distribution, Fileset, FilesetId, Flushes, InitialData, JobAccess,
     JobWork, NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses, Phase,
     Plan, Program, QuitMode, RelPath, Row, Source, SourceKind, SourcePosition, Transfers, Until,
-    Value, Variable, VariableId, WorkDirSpec, WorkerGroup,
+    Value, Variable, VariableId, Warmup, WorkDirSpec, WorkerGroup,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -310,7 +310,8 @@ impl Lowerer<'_> {
             );
         }
         let ramp = self.common(jobs, "ramp_time", |job| Some(job.ramp));
-        let ramp = self.overrides.warmup.or(ramp).unwrap_or(Duration::ZERO);
+        let ramp = Warmup::Fixed(ramp.unwrap_or(Duration::ZERO));
+        let ramp = self.overrides.warmup.unwrap_or(ramp);
         let runtime = self.overrides.time.or(runtime);
         let filesets = (0..plan.filesets.len() as u32).map(FilesetId).collect();
         let commands = |which: usize| {
@@ -323,7 +324,7 @@ impl Lowerer<'_> {
         script.extend(commands(0));
         script.push(Phase::Start);
         if !ramp.is_zero() {
-            script.push(Phase::wait_for(ramp));
+            script.push(Phase::wait(ramp.into()));
         }
         script.push(Phase::OpenWindow);
         let endless = jobs.iter().any(|job| job.time_based.is_some());
