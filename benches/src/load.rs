@@ -101,7 +101,7 @@ pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<P
 pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<Load, BenchError> {
     let mut overrides = Overrides {
         time: Some(how.time),
-        warmup: Some(how.warmup),
+        warmup: Some(plimsoll_plan::Warmup::Fixed(how.warmup)),
         ..Overrides::default()
     };
     overrides.options.keep = how.keep;

@@ -42,7 +42,7 @@ fn plan(rate: u64, workers: u64, arrivals: &str, time: Duration) -> Result<Plan,
     let overrides = Overrides {
         dir: Some("/".into()),
         time: Some(time),
-        warmup: Some(time / 5),
+        warmup: Some(plimsoll_plan::Warmup::Fixed(time / 5)),
         ..Overrides::default()
     };
     let context = plimsoll_workload::mix::Context {

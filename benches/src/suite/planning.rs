@@ -109,7 +109,7 @@ pub(crate) fn formulas_in_child(load: u64) -> Result<serde_json::Value, BenchErr
         dir: Some("/".into()),
         load: Some(load),
         time: Some(Duration::from_millis(100)),
-        warmup: Some(Duration::ZERO),
+        warmup: Some(plimsoll_plan::Warmup::Fixed(Duration::ZERO)),
         ..Overrides::default()
     };
     let context = plimsoll_workload::mix::Context {

@@ -76,7 +76,7 @@ fn closed_loop(workers: u64, time: Duration) -> Result<Plan, BenchError> {
     );
     let overrides = Overrides {
         time: Some(time),
-        warmup: Some(time / 5),
+        warmup: Some(plimsoll_plan::Warmup::Fixed(time / 5)),
         ..Overrides::default()
     };
     crate::load::plan(&text, Path::new("/"), overrides)
@@ -94,7 +94,7 @@ fn open_loop(processes: u64, time: Duration) -> Result<Plan, BenchError> {
     let overrides = Overrides {
         dir: Some("/".into()),
         time: Some(time),
-        warmup: Some(time / 5),
+        warmup: Some(plimsoll_plan::Warmup::Fixed(time / 5)),
         ..Overrides::default()
     };
     let context = plimsoll_workload::mix::Context {

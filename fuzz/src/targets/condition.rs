@@ -22,8 +22,14 @@ pub fn run(data: &[u8]) {
             let again: plimsoll_plan::Condition =
                 printed.parse().expect("what is printed is a condition");
             assert_eq!(again.to_string(), printed);
-            assert_eq!((&again.operation, again.figure), (&condition.operation, condition.figure));
-            assert_ne!(condition.holds(condition.limit), condition.opposite().holds(condition.limit));
+            assert_eq!(
+                (&again.operation, again.figure),
+                (&condition.operation, condition.figure)
+            );
+            assert_ne!(
+                condition.holds(condition.limit),
+                condition.opposite().holds(condition.limit)
+            );
         }
         Err(reason) => assert!(!reason.to_string().is_empty()),
     }
