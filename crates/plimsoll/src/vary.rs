@@ -116,7 +116,7 @@ pub fn recipe(
     let no_dir =
         |e: std::io::Error| CommandError::usage(format!("there is no current directory: {e}"));
     let found = workload::find(name)?;
-    let mut overrides = workload::changes(how, name);
+    let mut overrides = workload::changes(how, name)?;
     overrides.load = load;
     // As at load points, a failed operation makes its run invalid without ending the series.
     overrides.options.on_error = how.on_error.map_or(OnError::Count, Into::into);
