@@ -3,7 +3,7 @@
 use crate::host::TestHost;
 use crate::results_fixtures::{self, series, target};
 pub use crate::results_fixtures::{create, names};
-use plimsoll_plan::{OnError, Overrides, Plan, RunOptions, SourceKind};
+use plimsoll_plan::{OnError, Overrides, Plan, RunOptions, SourceKind, Warmup};
 use plimsoll_ranks::Ranks;
 use plimsoll_results::{
     Configuration, HISTOGRAMS_FILE, LoadCurve, LoadSearch, Profile, Repeats, STOP_AFTER_INVALID,
@@ -52,7 +52,7 @@ fn plan() -> Plan {
         most: Some(MAX_LOAD),
         seed: Some(41),
         time: Some(Duration::from_secs(10)),
-        warmup: Some(Duration::from_secs(1)),
+        warmup: Some(Warmup::Fixed(Duration::from_secs(1))),
         options: RunOptions {
             on_error: OnError::Count,
             ..RunOptions::default()
