@@ -15,20 +15,33 @@ const MIN_DEPTH: f64 = 0.12;
 /// Half of the size of the only cell of a heat map in a direction, as a distance on the axis.
 const HALF_CELL: f64 = 0.15;
 
+/// Axis of a parameter, with the values in the order of the parameter.
+struct ValueAxis {
+    axis: Axis,
+    values: Vec<f64>,
+}
+
+impl ValueAxis {
+    /// The axis of a parameter; `None` for values that are not numbers.
+    fn of(parameter: &VariedParameter) -> Option<Self> {
+        let values = parameter.numbers()?;
+        Some(Self {
+            axis: axis(parameter, &values),
+            values: values.numbers,
+        })
+    }
+}
+
 /// Charts of latency and throughput over the values of one parameter, or heat maps over the values of two; empty for more
 /// parameters, for values that are not numbers, and with fewer than two measured runs.
 pub(super) fn of_sweep(sweep: SeriesOf<'_, Sweep>) -> Vec<Chart> {
     if sweep.measured().count() < 2 {
         return vec![];
     }
-    let over = |parameter: &VariedParameter| {
-        let values = parameter.numbers()?;
-        Some((axis(parameter, &values), values.numbers))
-    };
     match &sweep.figures.parameters[..] {
-        [only] => over(only).map_or_else(Vec::new, |(axis, values)| lines(sweep, axis, &values)),
-        [rows, columns] => match (over(rows), over(columns)) {
-            (Some(rows), Some(columns)) => heat_maps(sweep, &rows, &columns),
+        [only] => ValueAxis::of(only).map_or_else(Vec::new, |axis| lines(sweep, axis)),
+        [rows, columns] => match (ValueAxis::of(rows), ValueAxis::of(columns)) {
+            (Some(rows), Some(columns)) => heat_maps(sweep, [&rows, &columns]),
             _ => vec![],
         },
         _ => vec![],
@@ -53,10 +66,10 @@ fn axis(parameter: &VariedParameter, values: &VariedNumbers) -> Axis {
     }
 }
 
-fn lines(sweep: SeriesOf<'_, Sweep>, axis: Axis, values: &[f64]) -> Vec<Chart> {
+fn lines(sweep: SeriesOf<'_, Sweep>, over: ValueAxis) -> Vec<Chart> {
     let runs = sweep.series.measured();
-    let runs = runs.map(|run| (values[run.configuration as usize], run));
-    let loads = Loads::over(axis, runs);
+    let runs = runs.map(|run| (over.values[run.configuration as usize], run));
+    let loads = Loads::over(over.axis.clone(), runs);
     vec![
         loads.percentiles(&sweep.first_plan().promises),
         loads.latency_over_throughput(),
@@ -65,16 +78,12 @@ fn lines(sweep: SeriesOf<'_, Sweep>, axis: Axis, values: &[f64]) -> Vec<Chart> {
 }
 
 /// Heat maps of throughput and 99th percentile: the first parameter is the second axis, the second the first.
-fn heat_maps(
-    sweep: SeriesOf<'_, Sweep>,
-    rows: &(Axis, Vec<f64>),
-    columns: &(Axis, Vec<f64>),
-) -> Vec<Chart> {
+fn heat_maps(sweep: SeriesOf<'_, Sweep>, axes: [&ValueAxis; 2]) -> Vec<Chart> {
     let p99 = |run: &SeriesRun| run.percentile(Percentile::P99).map(|figure| figure.ms);
     let maps = [
         heat_map(
             sweep,
-            (rows, columns),
+            axes,
             (
                 "throughput-map",
                 "Throughput",
@@ -85,7 +94,7 @@ fn heat_maps(
         ),
         heat_map(
             sweep,
-            (rows, columns),
+            axes,
             (
                 "p99-map",
                 "99th percentile",
@@ -102,7 +111,7 @@ fn heat_maps(
 /// its unit.
 fn heat_map(
     sweep: SeriesOf<'_, Sweep>,
-    (rows, columns): (&(Axis, Vec<f64>), &(Axis, Vec<f64>)),
+    [rows, columns]: [&ValueAxis; 2],
     (id, title, figure, unit): (&str, &str, &str, Unit),
     value: impl Fn(&SeriesRun) -> Option<f64>,
 ) -> Option<Chart> {
@@ -148,12 +157,12 @@ fn heat_map(
         id: id.into(),
         title: title.into(),
         about,
-        x: columns.0.clone(),
+        x: columns.axis.clone(),
         y: Axis {
             from_zero: false,
-            ..rows.0.clone()
+            ..rows.axis.clone()
         },
-        at: columns.1.clone(),
+        at: columns.values.clone(),
         columns: columns_of_table.collect(),
         extra: ChartOverlay::Heat(
             drawn
@@ -169,7 +178,8 @@ fn heat_map(
 }
 
 /// Begin and end of the cell of each value on its axis: half of the distance to the neighbours, by the scale of the axis.
-fn cells((axis, values): &(Axis, Vec<f64>)) -> Vec<(f64, f64)> {
+fn cells(over: &ValueAxis) -> Vec<(f64, f64)> {
+    let ValueAxis { axis, values } = over;
     let is_logarithmic = axis.scale == Scale::Log;
     let at = |value: f64| axis.scale.position(value);
     let back = |position: f64| match is_logarithmic {
