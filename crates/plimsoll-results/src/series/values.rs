@@ -6,6 +6,9 @@ use plimsoll_plan::{parse_duration, parse_size, show_exactly};
 use std::ops::Range;
 use std::time::Duration;
 
+/// Maximum of a number without a unit that charts show: greater texts of digits are names.
+const MAX_NUMBER: f64 = 1e18;
+
 /// Quantity of numeric values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariedUnit {
@@ -55,8 +58,8 @@ fn number(text: &str) -> Option<(VariedUnit, f64)> {
     if !begins {
         return None;
     }
-    if let Ok(number) = text.parse() {
-        return Some((VariedUnit::Number, number));
+    if let Ok(number) = text.parse::<f64>() {
+        return (number <= MAX_NUMBER).then_some((VariedUnit::Number, number));
     }
     if let Ok(size) = parse_size(text) {
         return Some((VariedUnit::Bytes, size as f64));
@@ -375,7 +378,15 @@ mod tests {
             numbers("500us,1ms,2s"),
             Some((VariedUnit::Milliseconds, vec![0.5, 1.0, 2000.0]))
         );
-        for none in ["uniform,zipf", "1,zipf", "1ms,2", "1k,1ms", "nan", "inf"] {
+        for none in [
+            "uniform,zipf",
+            "1,zipf",
+            "1ms,2",
+            "1k,1ms",
+            "nan",
+            "inf",
+            "1e999",
+        ] {
             assert_eq!(numbers(none), None, "{none}");
         }
     }

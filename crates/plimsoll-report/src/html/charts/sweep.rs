@@ -138,7 +138,7 @@ fn heat_map(
     let (least, greatest) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
     let depth = |value: f64| match greatest > least {
         true => {
-            let share = (value / least).ln() / (greatest / least).ln();
+            let share = (value.ln() - least.ln()) / (greatest.ln() - least.ln());
             MIN_DEPTH + (1.0 - MIN_DEPTH) * share
         }
         false => 1.0,
