@@ -60,9 +60,10 @@ fn axis(parameter: &VariedParameter, values: &VariedNumbers) -> Axis {
         numbers().fold(f64::INFINITY, f64::min),
         numbers().fold(0.0, f64::max),
     );
-    match least > 0.0 && greatest >= MIN_LOGARITHMIC_RATIO * least {
-        true => Axis::scaled(&label, unit, Scale::Log),
-        false => Axis::linear(&label, unit),
+    if least > 0.0 && greatest >= MIN_LOGARITHMIC_RATIO * least {
+        Axis::scaled(&label, unit, Scale::Log)
+    } else {
+        Axis::linear(&label, unit)
     }
 }
 
@@ -136,12 +137,12 @@ fn heat_map(
     }
     let values = || drawn.iter().map(|(_, value)| *value);
     let (least, greatest) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    let depth = |value: f64| match greatest > least {
-        true => {
-            let share = (value.ln() - least.ln()) / (greatest.ln() - least.ln());
-            MIN_DEPTH + (1.0 - MIN_DEPTH) * share
+    let depth = |value: f64| {
+        if greatest <= least {
+            return 1.0;
         }
-        false => 1.0,
+        let share = (value.ln() - least.ln()) / (greatest.ln() - least.ln());
+        MIN_DEPTH + (1.0 - MIN_DEPTH) * share
     };
     let about = format!(
         "The darker a cell, the greater the {figure}: from {} in the lightest cell to {} in the darkest, by ratio.",
@@ -182,9 +183,12 @@ fn cells(over: &ValueAxis) -> Vec<(f64, f64)> {
     let ValueAxis { axis, values } = over;
     let is_logarithmic = axis.scale == Scale::Log;
     let at = |value: f64| axis.scale.position(value);
-    let back = |position: f64| match is_logarithmic {
-        true => 10f64.powf(position),
-        false => position,
+    let back = |position: f64| {
+        if is_logarithmic {
+            10f64.powf(position)
+        } else {
+            position
+        }
     };
     let mut positions: Vec<f64> = values.iter().map(|value| at(*value)).collect();
     positions.sort_by(f64::total_cmp);
