@@ -387,9 +387,10 @@ impl Condition {
     #[must_use]
     pub fn margin(&self, value: f64) -> Option<f64> {
         let distance = (self.limit - value) / self.limit;
-        let margin = match self.relation.wants_more() {
-            true => -distance,
-            false => distance,
+        let margin = if self.relation.wants_more() {
+            -distance
+        } else {
+            distance
         };
         Some(margin).filter(|m| m.is_finite())
     }
@@ -449,9 +450,10 @@ impl From<Condition> for Promise {
 
 impl fmt::Display for Promise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name.is_empty() {
-            true => write!(f, "{}", self.condition),
-            false => write!(f, "{}: {}", self.name, self.condition),
+        if self.name.is_empty() {
+            write!(f, "{}", self.condition)
+        } else {
+            write!(f, "{}: {}", self.name, self.condition)
         }
     }
 }

@@ -348,9 +348,10 @@ impl Block {
     /// A line for each promise: a tick for a kept promise or a cross for a broken promise, the promise and the figure.
     pub fn promises(promises: &[PromiseResult]) -> impl Iterator<Item = Self> {
         promises.iter().map(|result| {
-            let (mark, tone) = match result.kept {
-                true => ('✓', Tone::Good),
-                false => ('✗', Tone::Bad),
+            let (mark, tone) = if result.kept {
+                ('✓', Tone::Good)
+            } else {
+                ('✗', Tone::Bad)
             };
             Self::Line(Line {
                 label: format!("{mark} {}", result.promise()),

@@ -255,7 +255,7 @@ fn an_unfinished_search_says_where_the_load_line_lies() {
     );
     assert_eq!(
         interval(3, of_search).unwrap(),
-        "it lies from 4 up to below 8 streams; the interval is wider than the resolution, or its ends are not confirmed"
+        "it lies from 4 streams up to below 8 streams; the interval is wider than the resolution, or its ends are not confirmed"
     );
     let fails = |_: &NextRun| -> Option<Figures> { Some((100, 30, &["latency"])) };
     assert_eq!(interval(1, fails).unwrap(), "it lies below 2 streams");

@@ -97,14 +97,16 @@ impl PromiseResult {
             }
         };
         let wants_more = condition.relation.wants_more();
-        let is_certain = match wants_more {
-            true => figure.too_few.is_none(),
-            false => !figure.is_lower_bound,
+        let is_certain = if wants_more {
+            figure.too_few.is_none()
+        } else {
+            !figure.is_lower_bound
         };
         let kept = condition.holds(figure.value) && is_certain;
-        let bound = match figure.is_lower_bound {
-            true => "at least ",
-            false => "",
+        let bound = if figure.is_lower_bound {
+            "at least "
+        } else {
+            ""
         };
         let mut text = format!(
             "{} {bound}{}",
@@ -121,9 +123,12 @@ impl PromiseResult {
         if figure.is_lower_bound {
             text.push_str(", because operations were in flight at the end");
         }
-        let margin = condition.margin(figure.value).map(|margin| match kept {
-            true => margin.max(0.0),
-            false => margin.min(0.0),
+        let margin = condition.margin(figure.value).map(|margin| {
+            if kept {
+                margin.max(0.0)
+            } else {
+                margin.min(0.0)
+            }
         });
         result(kept, Some(figure.value), margin, text)
     }

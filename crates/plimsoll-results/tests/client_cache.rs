@@ -289,6 +289,7 @@ fn cached_fileset() -> Fileset {
         access: Access::ReadWrite,
         cached: Some(true),
         letters: None,
+        initially: plimsoll_plan::InitialData::default(),
         location: None,
     }
 }

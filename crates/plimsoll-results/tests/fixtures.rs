@@ -295,15 +295,15 @@ pub fn sweep(parameters: &[(&str, &str)], plan_of: impl Fn(&[(String, String)]) 
         values: values.split(',').map(str::to_owned).collect(),
     };
     let parameters: Vec<VariedParameter> = parameters.iter().map(parameter).collect();
-    let of = |cell: &Vec<(String, String)>| {
-        let (name, directory) = Sweep::names(cell);
-        Configuration {
+    let mut configurations: Vec<Configuration> = Vec::new();
+    for cell in Sweep::cells(&parameters) {
+        let (name, directory) = Sweep::names(&cell, &configurations);
+        configurations.push(Configuration {
             name,
             directory,
-            ..configuration(plan_of(cell))
-        }
-    };
-    let configurations: Vec<Configuration> = Sweep::cells(&parameters).iter().map(of).collect();
+            ..configuration(plan_of(&cell))
+        });
+    }
     let sweep = Sweep::new(parameters, &configurations);
     series(SeriesKind::Sweep(sweep), configurations)
 }

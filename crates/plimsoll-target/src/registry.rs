@@ -187,9 +187,10 @@ pub fn with_silence_limit(url: &str, limit: Duration) -> String {
         return url.to_owned();
     }
     let limited = with_option(url, "timeo", &format!("{}ms", limit.as_millis()));
-    match has("retrans=") {
-        true => limited,
-        false => with_option(&limited, "retrans", "0"),
+    if has("retrans=") {
+        limited
+    } else {
+        with_option(&limited, "retrans", "0")
     }
 }
 

@@ -108,7 +108,7 @@ impl Host for ConsoleHost {
         }
         let settings = Settings {
             target: configuration.target.url.clone(),
-            interval: Duration::from_secs_f64(series.interval_s),
+            interval: Duration::try_from_secs_f64(series.interval_s).unwrap_or_default(),
             holds: false,
         };
         let look = preflight(&configuration.plan, &settings);

@@ -158,9 +158,10 @@ fn search_headline(search: SeriesOf<'_, LoadSearch>) -> String {
 fn sweep_headline(sweep: SeriesOf<'_, Sweep>, jobs: usize) -> String {
     let missing = sweep.kind.strategy().independent(&sweep).len();
     let runs = counted(missing as u64, "run", "runs");
-    let left = match missing == sweep.configurations.len() {
-        true => "",
-        false => " left",
+    let left = if missing == sweep.configurations.len() {
+        ""
+    } else {
+        " left"
     };
     let parameters = sweep.figures.parameters.iter();
     let parameters: Vec<String> = parameters

@@ -124,9 +124,10 @@ pub fn recipe(
     if let Some(dir) = &mut overrides.dir {
         *dir = plimsoll_target::absolute(target, dir).map_err(no_dir)?;
     }
-    let path = match found.path.as_os_str().is_empty() {
-        true => found.path,
-        false => std::path::absolute(&found.path).map_err(no_dir)?,
+    let path = if found.path.as_os_str().is_empty() {
+        found.path
+    } else {
+        std::path::absolute(&found.path).map_err(no_dir)?
     };
     let (target, _) = workload::absolute_target(target)?;
     Ok(Recipe {

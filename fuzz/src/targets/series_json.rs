@@ -90,9 +90,7 @@ fn show(series: &Series, dir: &SeriesDir) {
         SeriesKind::Sweep(figures) => {
             let of = series.with(figures);
             show_document(sweep::document(of), series, dir);
-            for number in 0..series.runs.len() {
-                black_box(sweep::line(of, number));
-            }
+            (0..series.runs.len()).for_each(|number| _ = black_box(sweep::line(of, number)));
         }
         SeriesKind::Ab(figures) => {
             let of = series.with(figures);
@@ -117,11 +115,13 @@ fn show_document(document: Document, series: &Series, dir: &SeriesDir) {
     ));
 }
 
-/// One document for each kind of series, to which the edits in an input with a leading digit are applied.
-const SAMPLES: [&str; 5] = [
+/// One document for each kind of series, and a search over a parameter, to which the edits in an input with a leading digit are applied.
+const SAMPLES: [&str; 7] = [
     include_str!("../../corpus/series_json/curve.json"),
     include_str!("../../corpus/series_json/search.json"),
     include_str!("../../corpus/series_json/repeats.json"),
     include_str!("../../corpus/series_json/profile.json"),
     include_str!("../../corpus/series_json/ab.json"),
+    include_str!("../../corpus/series_json/sweep.json"),
+    include_str!("../../corpus/series_json/search_over_parameter.json"),
 ];

@@ -138,7 +138,7 @@ pub(super) fn end_of_independent(series: &Series) -> Step {
     }
 }
 
-/// Name of a directory for a text of the user: bytes other than letters, digits and `.-_=,` become `_`.
+/// Name of a directory for a text of the user, in ASCII: characters other than letters, digits and `.-_=,` become `_`.
 pub(super) fn directory_name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ".-_=,".contains(c);
     let name: String = text

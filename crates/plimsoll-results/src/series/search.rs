@@ -138,11 +138,11 @@ impl LoadSearch {
         NextRun {
             configuration: known.unwrap_or(series.configurations.len()) as u32,
             value: Some(load),
-            directory: format!(
+            directory: directory_name(&format!(
                 "run-{number:02}-{}-{}",
-                directory_name(&parameter.name),
+                parameter.name,
                 parameter.value(load)
-            ),
+            )),
             ..next
         }
     }

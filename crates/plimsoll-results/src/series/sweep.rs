@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of combinations of values in a sweep.
 pub const MAX_CELLS: usize = 1000;
 
+/// Maximum length of the part of a directory's name that consists of names and values.
+const MAX_DIRECTORY_BYTES: usize = 120;
+
 /// A workload at every combination of the values of its parameters. The series has one configuration for each
 /// combination; the values of the last parameter change first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,12 +75,19 @@ impl Sweep {
         cells
     }
 
-    /// Name of the configuration of a combination, such as `iosize=4k,nthreads=2`, and the name of its directory.
+    /// Name of the configuration of a combination, such as `iosize=4k,nthreads=2`, and the name of its directory, which
+    /// differs from the directories of the configurations `before`.
     #[must_use]
-    pub fn names(cell: &[(String, String)]) -> (String, String) {
+    pub fn names(cell: &[(String, String)], before: &[Configuration]) -> (String, String) {
         let pairs: Vec<String> = cell.iter().map(|(n, v)| format!("{n}={v}")).collect();
         let name = pairs.join(",");
-        let directory = directory_name(&name);
+        let mut plain = directory_name(&name);
+        plain.truncate(MAX_DIRECTORY_BYTES);
+        let numbered = (before.len() + 1..).map(|number| format!("{plain}-{number}"));
+        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
+        let is_free = |directory: &String| before.iter().all(|c| c.directory != *directory);
+        let directory = candidates.find(is_free);
+        let directory = directory.expect("there are more numbers than configurations");
         (name, directory)
     }
 

@@ -6,6 +6,9 @@ use plimsoll_plan::{parse_duration, parse_size, show_exactly};
 use std::ops::Range;
 use std::time::Duration;
 
+/// Maximum of a number without a unit that charts show: greater texts of digits are names.
+const MAX_NUMBER: f64 = 1e18;
+
 /// Quantity of numeric values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariedUnit {
@@ -55,8 +58,8 @@ fn number(text: &str) -> Option<(VariedUnit, f64)> {
     if !begins {
         return None;
     }
-    if let Ok(number) = text.parse() {
-        return Some((VariedUnit::Number, number));
+    if let Ok(number) = text.parse::<f64>() {
+        return (number <= MAX_NUMBER).then_some((VariedUnit::Number, number));
     }
     if let Ok(size) = parse_size(text) {
         return Some((VariedUnit::Bytes, size as f64));
@@ -155,25 +158,23 @@ fn add(
         }
         values.push(value);
     }
-    match values.len() as u64 > MAX_POINTS {
-        true => {
-            let message = format!("a parameter has at most {MAX_POINTS} values");
-            Err(wrong(place, message, "too many with these").into())
-        }
-        false => Ok(()),
+    if values.len() as u64 > MAX_POINTS {
+        let message = format!("a parameter has at most {MAX_POINTS} values");
+        return Err(wrong(place, message, "too many with these").into());
     }
+    Ok(())
 }
 
 /// The values of one item: a value, or the values of a range.
 fn item_of(text: &str, place: &Range<usize>) -> Result<Vec<String>, Box<Problem>> {
     let Some(range) = RangePlaces::of(text, place) else {
         let value = text[place.clone()].trim();
-        return match value.is_empty() {
-            true => Err(wrong(place, "a value is missing", "nothing here")
+        if value.is_empty() {
+            return Err(wrong(place, "a value is missing", "nothing here")
                 .help("values are written as in `1,2,4` or `4k..1m/x2`")
-                .into()),
-            false => Ok(vec![value.to_owned()]),
-        };
+                .into());
+        }
+        return Ok(vec![value.to_owned()]);
     };
     let whole = |place: &Range<usize>, what: &str| {
         let raw = text[place.clone()].trim();
@@ -290,13 +291,15 @@ impl SearchStart {
         let most = most
             .map(|text| {
                 let (most, of) = split(text).ok_or_else(|| wrong(text))?;
-                match of == unit {
-                    true if most >= first => Ok(most),
-                    true => Err(format!("the highest value {text} is below the first")),
-                    false => Err(format!(
+                if of != unit {
+                    return Err(format!(
                         "the highest value {text} needs the unit of the first"
-                    )),
+                    ));
                 }
+                if most < first {
+                    return Err(format!("the highest value {text} is below the first"));
+                }
+                Ok(most)
             })
             .transpose()?;
         Ok(Self { first, most, unit })
@@ -375,7 +378,15 @@ mod tests {
             numbers("500us,1ms,2s"),
             Some((VariedUnit::Milliseconds, vec![0.5, 1.0, 2000.0]))
         );
-        for none in ["uniform,zipf", "1,zipf", "1ms,2", "1k,1ms", "nan", "inf"] {
+        for none in [
+            "uniform,zipf",
+            "1,zipf",
+            "1ms,2",
+            "1k,1ms",
+            "nan",
+            "inf",
+            "1e999",
+        ] {
             assert_eq!(numbers(none), None, "{none}");
         }
     }

@@ -57,6 +57,24 @@ fn a_sweep_has_a_configuration_for_each_combination() {
 }
 
 #[test]
+fn directories_differ_and_have_plain_names() {
+    let long = "x".repeat(300);
+    let values = format!("a/b,a_b,../c,{long}1,{long}2");
+    let series = sweep(&[("mode", &values)], |_| plan());
+    let directories = series.configurations.iter();
+    let directories: Vec<&str> = directories.map(|c| c.directory.as_str()).collect();
+    let cut = format!("mode={}", "x".repeat(115));
+    let expected = [
+        "mode=a_b",
+        "mode=a_b-2",
+        "mode=.._c",
+        &cut,
+        &format!("{cut}-5"),
+    ];
+    assert_eq!(directories, expected);
+}
+
+#[test]
 fn runs_with_one_data_set_follow_each_other() {
     let by_last = sweep(&[("nthreads", "1,4"), ("size", "1k,2k")], |cell| {
         let mut plan = plan();

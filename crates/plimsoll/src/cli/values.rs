@@ -174,23 +174,22 @@ pub(super) fn varied(text: &str) -> Result<(String, String), String> {
     let expected = || format!("expected NAME=VALUES, such as nthreads=1,2,4, not `{text}`");
     let pair = text.split_once('=').ok_or_else(expected)?;
     let (name, values) = (pair.0.trim(), pair.1.trim());
-    match name.is_empty() || values.is_empty() {
-        true => Err(expected()),
-        false => Ok((name.trim_start_matches('$').to_owned(), values.to_owned())),
+    if name.is_empty() || values.is_empty() {
+        Err(expected())
+    } else {
+        Ok((name.trim_start_matches('$').to_owned(), values.to_owned()))
     }
 }
 
 /// Parses the value of `find --vary`: a parameter, with or without the values at which the search begins and ends.
 pub(super) fn searched(text: &str) -> Result<(String, Option<SearchStart>), String> {
-    match text.contains('=') {
-        true => {
-            let (name, start) = varied(text)?;
-            Ok((name, Some(SearchStart::parse(&start)?)))
-        }
-        false => match text.trim().trim_start_matches('$') {
-            "" => Err("expected NAME, or NAME=FIRST such as nthreads=8".into()),
-            name => Ok((name.to_owned(), None)),
-        },
+    if text.contains('=') {
+        let (name, start) = varied(text)?;
+        return Ok((name, Some(SearchStart::parse(&start)?)));
+    }
+    match text.trim().trim_start_matches('$') {
+        "" => Err("expected NAME, or NAME=FIRST such as nthreads=8".into()),
+        name => Ok((name.to_owned(), None)),
     }
 }
 

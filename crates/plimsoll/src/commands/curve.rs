@@ -87,7 +87,7 @@ fn sweep(args: &CurveArgs, loads: Option<&Loads>, ranks: u32) -> Result<Series, 
     for cell in Sweep::cells(&parameters) {
         let first = configurations.first().map(|c| &c.plan.work_dir);
         let configuration = vary::configuration(&recipe, &cell, first, &args.events.event)?;
-        let (name, directory) = Sweep::names(&cell);
+        let (name, directory) = Sweep::names(&cell, &configurations);
         configurations.push(Configuration {
             name,
             directory,

@@ -15,20 +15,33 @@ const MIN_DEPTH: f64 = 0.12;
 /// Half of the size of the only cell of a heat map in a direction, as a distance on the axis.
 const HALF_CELL: f64 = 0.15;
 
+/// Axis of a parameter, with the values in the order of the parameter.
+struct ValueAxis {
+    axis: Axis,
+    values: Vec<f64>,
+}
+
+impl ValueAxis {
+    /// The axis of a parameter; `None` for values that are not numbers.
+    fn of(parameter: &VariedParameter) -> Option<Self> {
+        let values = parameter.numbers()?;
+        Some(Self {
+            axis: axis(parameter, &values),
+            values: values.numbers,
+        })
+    }
+}
+
 /// Charts of latency and throughput over the values of one parameter, or heat maps over the values of two; empty for more
 /// parameters, for values that are not numbers, and with fewer than two measured runs.
 pub(super) fn of_sweep(sweep: SeriesOf<'_, Sweep>) -> Vec<Chart> {
     if sweep.measured().count() < 2 {
         return vec![];
     }
-    let over = |parameter: &VariedParameter| {
-        let values = parameter.numbers()?;
-        Some((axis(parameter, &values), values.numbers))
-    };
     match &sweep.figures.parameters[..] {
-        [only] => over(only).map_or_else(Vec::new, |(axis, values)| lines(sweep, axis, &values)),
-        [rows, columns] => match (over(rows), over(columns)) {
-            (Some(rows), Some(columns)) => heat_maps(sweep, &rows, &columns),
+        [only] => ValueAxis::of(only).map_or_else(Vec::new, |axis| lines(sweep, axis)),
+        [rows, columns] => match (ValueAxis::of(rows), ValueAxis::of(columns)) {
+            (Some(rows), Some(columns)) => heat_maps(sweep, [&rows, &columns]),
             _ => vec![],
         },
         _ => vec![],
@@ -47,16 +60,17 @@ fn axis(parameter: &VariedParameter, values: &VariedNumbers) -> Axis {
         numbers().fold(f64::INFINITY, f64::min),
         numbers().fold(0.0, f64::max),
     );
-    match least > 0.0 && greatest >= MIN_LOGARITHMIC_RATIO * least {
-        true => Axis::scaled(&label, unit, Scale::Log),
-        false => Axis::linear(&label, unit),
+    if least > 0.0 && greatest >= MIN_LOGARITHMIC_RATIO * least {
+        Axis::scaled(&label, unit, Scale::Log)
+    } else {
+        Axis::linear(&label, unit)
     }
 }
 
-fn lines(sweep: SeriesOf<'_, Sweep>, axis: Axis, values: &[f64]) -> Vec<Chart> {
+fn lines(sweep: SeriesOf<'_, Sweep>, over: ValueAxis) -> Vec<Chart> {
     let runs = sweep.series.measured();
-    let runs = runs.map(|run| (values[run.configuration as usize], run));
-    let loads = Loads::over(axis, runs);
+    let runs = runs.map(|run| (over.values[run.configuration as usize], run));
+    let loads = Loads::over(over.axis.clone(), runs);
     vec![
         loads.percentiles(&sweep.first_plan().promises),
         loads.latency_over_throughput(),
@@ -65,16 +79,12 @@ fn lines(sweep: SeriesOf<'_, Sweep>, axis: Axis, values: &[f64]) -> Vec<Chart> {
 }
 
 /// Heat maps of throughput and 99th percentile: the first parameter is the second axis, the second the first.
-fn heat_maps(
-    sweep: SeriesOf<'_, Sweep>,
-    rows: &(Axis, Vec<f64>),
-    columns: &(Axis, Vec<f64>),
-) -> Vec<Chart> {
+fn heat_maps(sweep: SeriesOf<'_, Sweep>, axes: [&ValueAxis; 2]) -> Vec<Chart> {
     let p99 = |run: &SeriesRun| run.percentile(Percentile::P99).map(|figure| figure.ms);
     let maps = [
         heat_map(
             sweep,
-            (rows, columns),
+            axes,
             (
                 "throughput-map",
                 "Throughput",
@@ -85,7 +95,7 @@ fn heat_maps(
         ),
         heat_map(
             sweep,
-            (rows, columns),
+            axes,
             (
                 "p99-map",
                 "99th percentile",
@@ -102,7 +112,7 @@ fn heat_maps(
 /// its unit.
 fn heat_map(
     sweep: SeriesOf<'_, Sweep>,
-    (rows, columns): (&(Axis, Vec<f64>), &(Axis, Vec<f64>)),
+    [rows, columns]: [&ValueAxis; 2],
     (id, title, figure, unit): (&str, &str, &str, Unit),
     value: impl Fn(&SeriesRun) -> Option<f64>,
 ) -> Option<Chart> {
@@ -127,12 +137,12 @@ fn heat_map(
     }
     let values = || drawn.iter().map(|(_, value)| *value);
     let (least, greatest) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    let depth = |value: f64| match greatest > least {
-        true => {
-            let share = (value / least).ln() / (greatest / least).ln();
-            MIN_DEPTH + (1.0 - MIN_DEPTH) * share
+    let depth = |value: f64| {
+        if greatest <= least {
+            return 1.0;
         }
-        false => 1.0,
+        let share = (value.ln() - least.ln()) / (greatest.ln() - least.ln());
+        MIN_DEPTH + (1.0 - MIN_DEPTH) * share
     };
     let about = format!(
         "The darker a cell, the greater the {figure}: from {} in the lightest cell to {} in the darkest, by ratio.",
@@ -148,12 +158,12 @@ fn heat_map(
         id: id.into(),
         title: title.into(),
         about,
-        x: columns.0.clone(),
+        x: columns.axis.clone(),
         y: Axis {
             from_zero: false,
-            ..rows.0.clone()
+            ..rows.axis.clone()
         },
-        at: columns.1.clone(),
+        at: columns.values.clone(),
         columns: columns_of_table.collect(),
         extra: ChartOverlay::Heat(
             drawn
@@ -169,12 +179,16 @@ fn heat_map(
 }
 
 /// Begin and end of the cell of each value on its axis: half of the distance to the neighbours, by the scale of the axis.
-fn cells((axis, values): &(Axis, Vec<f64>)) -> Vec<(f64, f64)> {
+fn cells(over: &ValueAxis) -> Vec<(f64, f64)> {
+    let ValueAxis { axis, values } = over;
     let is_logarithmic = axis.scale == Scale::Log;
     let at = |value: f64| axis.scale.position(value);
-    let back = |position: f64| match is_logarithmic {
-        true => 10f64.powf(position),
-        false => position,
+    let back = |position: f64| {
+        if is_logarithmic {
+            10f64.powf(position)
+        } else {
+            position
+        }
     };
     let mut positions: Vec<f64> = values.iter().map(|value| at(*value)).collect();
     positions.sort_by(f64::total_cmp);
