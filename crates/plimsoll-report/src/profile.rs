@@ -6,7 +6,7 @@ use crate::format::{latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, marked};
 use crate::series::{self, state};
 use crate::text::reason_codes;
-use plimsoll_plan::counted;
+use plimsoll_plan::{OpKind, counted};
 use plimsoll_results::{
     OperationFigures, Percentile, PercentileFigure, Profile, QualifierKind, Run, SeriesOf,
     SkippedConfiguration, Summary,
@@ -83,9 +83,6 @@ fn reasons(sets: &[ProfileSet]) -> impl Iterator<Item = Block> {
 /// Maximum number of operations of a configuration for which the table has rows of their own.
 const MAX_OPERATION_ROWS: usize = 3;
 
-/// Minimum fraction of the operations of a configuration for a row of their own.
-const MIN_OPERATION_SHARE: f64 = 0.01;
-
 /// A table with a row per configuration, with the means of repeated runs and the qualifiers. With `by_operation`,
 /// configurations of a few different operations have a row per operation.
 fn table(set: &ProfileSet, by_operation: bool) -> Table {
@@ -125,7 +122,7 @@ fn table(set: &ProfileSet, by_operation: bool) -> Table {
             table.row(row);
             continue;
         };
-        let operations = frequent_operations(runs);
+        let operations = explicit_operations(runs);
         let is_split = by_operation && (2..=MAX_OPERATION_ROWS).contains(&operations.len());
         let rows: Vec<(String, Vec<RowOfRun<'_>>)> = if is_split {
             let of = |key: &(String, String)| {
@@ -151,19 +148,18 @@ fn table(set: &ProfileSet, by_operation: bool) -> Table {
     table
 }
 
-/// Names and kinds of the operations that are more than rare: an open of each worker's file is no part of what the
-/// configuration measures.
-fn frequent_operations(runs: &[Run]) -> Vec<(String, String)> {
-    let all: u64 = runs.iter().map(|run| run.summary.ops).sum();
-    let is_frequent = |key: &(String, String)| {
-        let rows = runs
-            .iter()
-            .filter_map(|run| RowOfRun::of_operation(run, key));
-        let ops: u64 = rows.map(|row| row.ops()).sum();
-        ops as f64 >= MIN_OPERATION_SHARE * all as f64
-    };
+/// Names and kinds of the operations of runs, without the opens that other operations make implicitly, which have the
+/// names of the operations.
+fn explicit_operations(runs: &[Run]) -> Vec<(String, String)> {
     let names = operation_names(runs.iter()).into_iter().map(|(_, key)| key);
-    names.filter(is_frequent).collect()
+    let all: Vec<(String, String)> = names.collect();
+    let is_implicit = |(name, kind): &(String, String)| {
+        *kind == OpKind::Open.to_string() && all.iter().any(|(n, k)| n == name && k != kind)
+    };
+    all.iter()
+        .filter(|key| !is_implicit(key))
+        .cloned()
+        .collect()
 }
 
 /// Qualifiers of runs in words, without the qualifier that every single run has; empty if the figures of no run are

@@ -94,7 +94,7 @@ pub enum Command {
     /// Compare two variants of a run in pairs of runs
     #[command(after_help = AB_EXAMPLES)]
     Ab(Box<AbArgs>),
-    /// Check a mount or a server in about a minute: transfers, flushes, metadata
+    /// Check a new mount or server in about a minute
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Box<CheckArgs>),
     /// Run a Filebench profile on one or several file systems

@@ -84,7 +84,7 @@ impl CheckArgs {
                 seed: files.seed,
             },
             set: files.set.clone(),
-            content: files.content.clone(),
+            content: files.content,
         });
         Ok(ProfileArgs {
             file: PROFILE.into(),

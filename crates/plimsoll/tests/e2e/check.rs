@@ -51,7 +51,8 @@ fn parameter<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
 fn a_directory_is_checked_and_left_as_it_was() {
     let bench = Bench::on_tmpfs();
     std::fs::create_dir_all(bench.path("mnt/lost+found")).unwrap();
-    let text = check(&bench, "mnt", &SHORT).expect_code(0).stdout;
+    let quiet = [&SHORT[..], &["--quiet"]].concat();
+    let text = check(&bench, "mnt", &quiet).expect_code(0).stdout;
     for row in [
         "sequential_write: seqwritefile1",
         "sequential_write: fsyncfile1",
