@@ -4,10 +4,10 @@ use super::job::{self, At, Engine, Job, Sizes};
 use super::text::Input;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
-    Cold, Content, Direction, Distribution, Fileset, FilesetId, Flushes, InitialData, JobAccess,
-    JobWork, NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses, Phase,
-    Plan, Program, QuitMode, RelPath, Row, Source, SourceKind, SourcePosition, Transfers, Until,
-    Value, Variable, VariableId, Warmup, WorkDirSpec, WorkerGroup,
+    Content, Direction, Distribution, Fileset, FilesetId, Flushes, InitialData, JobAccess, JobWork,
+    NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses, Phase, Plan,
+    Program, QuitMode, RelPath, Row, Source, SourceKind, SourcePosition, Transfers, Until, Value,
+    Variable, VariableId, Warmup, WorkDirSpec, WorkerGroup,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -243,7 +243,7 @@ impl Lowerer<'_> {
         content
     }
 
-    /// The target of the jobs' engines; caches are dropped only on the file system of this machine.
+    /// The target of the jobs' engines.
     fn target(&mut self, jobs: &[Job], plan: &mut Plan) -> String {
         let is_of = |engine: Engine| match engine {
             Engine::Sync | Engine::Mapped | Engine::Names(_) => "system calls",
@@ -261,7 +261,6 @@ impl Lowerer<'_> {
         match engine {
             Some("io_uring") => {
                 let clones: u64 = jobs.iter().map(|job| u64::from(job.clones)).sum();
-                self.drop_caches(jobs, plan);
                 if jobs.iter().any(|job| job.depth > 1) {
                     plan.notes.push(Note::from(
                         "a depth of N is N workers, which take the transfers of their job in order; the threads of the \
@@ -281,17 +280,7 @@ impl Lowerer<'_> {
                     String::new()
                 }
             },
-            _ => {
-                self.drop_caches(jobs, plan);
-                "posix".into()
-            }
-        }
-    }
-
-    /// fio drops the cached pages of the files of a job before the job, unless `invalidate=0` is given.
-    fn drop_caches(&self, jobs: &[Job], plan: &mut Plan) {
-        if plan.options.drop_caches == Cold::No && jobs.iter().all(|job| job.invalidates) {
-            plan.options.drop_caches = Cold::Files;
+            _ => "posix".into(),
         }
     }
 
@@ -457,6 +446,9 @@ impl Lowerer<'_> {
             Engine::Mapped if files.initially == InitialData::Empty => Some(InitialData::Sparse),
             _ => Some(files.initially),
         };
+        // fio drops the cached pages of the files of a job before the job.
+        let is_of_kernel = !matches!(job.engine.value, Engine::Null | Engine::Nfs);
+        let cached = (job.invalidates && is_of_kernel).then_some(false);
         if let Some(used) = self.filesets.get(&key) {
             if used.files != entries {
                 let message = format!("`{key}` has another number of files in another job");
@@ -468,6 +460,7 @@ impl Lowerer<'_> {
             }
             let id = used.id;
             let fileset = &mut plan.filesets[id.0 as usize];
+            fileset.cached = fileset.cached.or(cached);
             let size = fileset.size.constant().unwrap_or(0).max(bytes);
             fileset.size = Value::Const(size);
             if let Some(initially) = initially {
@@ -484,6 +477,7 @@ impl Lowerer<'_> {
             },
             prealloc_percent: if initially.is_some() { 100 } else { 0 },
             initially: initially.unwrap_or_default(),
+            cached,
             location: Some(self.position(span)),
             ..Fileset::new(&key, u64::from(entries), Value::Const(bytes))
         });

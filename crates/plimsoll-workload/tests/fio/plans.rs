@@ -2,8 +2,8 @@
 
 use super::common::{group, job, notes, plan, plan_of, spread, transfers};
 use plimsoll_plan::{
-    Arrivals, Cold, Content, Distribution, FileOrder, InitialData, JobWork, NameOp, OffsetOrder,
-    OpKind, Phase, Plan, Spread, Until, Value,
+    Arrivals, Content, Distribution, FileOrder, InitialData, JobWork, NameOp, OffsetOrder, OpKind,
+    Phase, Plan, Spread, Until, Value,
 };
 use std::time::Duration;
 
@@ -284,11 +284,8 @@ fn contents_caches_verification_processors_and_commands() {
             groups: 64
         }
     );
-    assert_eq!(plan_of("size=4k").options.drop_caches, Cold::Files);
-    assert_eq!(
-        plan_of("size=4k invalidate=0").options.drop_caches,
-        Cold::No
-    );
+    assert_eq!(plan_of("size=4k").filesets[0].cached, Some(false));
+    assert_eq!(plan_of("size=4k invalidate=0").filesets[0].cached, None);
     assert!(plan_of("size=4k verify=crc32c").options.verify);
     assert!(!plan_of("size=4k verify=0").options.verify);
     assert_eq!(

@@ -71,17 +71,7 @@ fn by_plimsoll(bench: &Bench, options: &[&str], files: u32, largest: u64) -> Vec
     let trace = bench.path("trace");
     let mut command = Command::new("strace");
     command
-        .args([
-            "-f",
-            "-y",
-            "-e",
-            "trace=pread64,pwrite64",
-            "-e",
-            "decode-fds=path",
-            "-s",
-            "0",
-            "-o",
-        ])
+        .args(["-f", "-y", "-e", "trace=pread64,pwrite64", "-s", "0", "-o"])
         .arg(&trace)
         .arg(plimsoll_testkit::bench::built_program("plimsoll"))
         .args(["fio", "--quiet", "--results"])
