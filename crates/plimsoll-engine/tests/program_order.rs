@@ -82,7 +82,7 @@ fn an_operation_belongs_to_the_window_it_ends_in() {
     // An operation that begins in the warm-up ends in the window, and the last operation ends after the window.
     for (warmup, first, in_flight) in [(1005, 1010, 1), (1000, 1000, 1), (1, 10, 1)] {
         let plan = plan(STEADY, Path::new("/nowhere"), |o| {
-            o.warmup = Some(Duration::from_millis(warmup));
+            o.warmup = Some(plimsoll_plan::Warmup::Fixed(Duration::from_millis(warmup)));
         });
         let outcome = run_virtually(&plan, "10ms");
         let totals = &outcome.windows[0].totals;

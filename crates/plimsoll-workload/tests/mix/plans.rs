@@ -191,7 +191,7 @@ fn times_are_the_workloads_or_the_command_lines() {
     assert_eq!(waits(&plan(SMALL, |_| ())), [10, 60]);
     let changed = plan(SMALL, |o| {
         o.time = Some(Duration::from_secs(5));
-        o.warmup = Some(Duration::ZERO);
+        o.warmup = Some(plimsoll_plan::Warmup::Fixed(Duration::ZERO));
     });
     assert_eq!(waits(&changed), [5]);
 }
