@@ -4,7 +4,7 @@ use super::common;
 
 use crate::tables::{each_row, halves};
 use common::{lower_with, messages, plan};
-use plimsoll_plan::{Overrides, Phase, Plan, QuitMode, Until};
+use plimsoll_plan::{Overrides, Phase, Plan, QuitMode, SteadyRule, Until, Warmup};
 use std::time::Duration;
 
 const DEFS: &str = "set $dir=/d\ndefine fileset name=f,path=$dir,entries=5,dirwidth=5\n\
@@ -26,6 +26,12 @@ fn words(phase: &Phase) -> String {
         Phase::Wait { until, snapshots } => {
             let until = match until {
                 Until::Elapsed { time } => format!("wait {}", time.as_secs_f64()),
+                Until::Steady { rule, at_most } => {
+                    format!("steady by {rule} within {}", at_most.as_secs_f64())
+                }
+                Until::Precise { percent, at_most } => {
+                    format!("within {percent} % or {}", at_most.as_secs_f64())
+                }
                 Until::Done { at_most: None } => "done".into(),
                 Until::Done { at_most: Some(t) } => format!("done within {}", t.as_secs_f64()),
             };
@@ -133,7 +139,7 @@ fn time_and_warm_up_of_the_command_line_reach_every_window() {
     let expect = |statements: &str, time: Option<u64>, warmup: Option<u64>, expected: &str| {
         let overrides = Overrides {
             time: time.map(Duration::from_secs),
-            warmup: warmup.map(Duration::from_secs),
+            warmup: warmup.map(|s| Warmup::Fixed(Duration::from_secs(s))),
             ..Overrides::default()
         };
         let expected = format!("populate 0; {expected}");
@@ -165,6 +171,34 @@ fn time_and_warm_up_of_the_command_line_reach_every_window() {
     );
     let old = "start; open; wait 6; open; wait 2; close; stop";
     expect(OLD, Some(2), Some(1), old);
+}
+
+#[test]
+fn rules_of_the_command_line_reach_every_window_that_they_can_end() {
+    let overrides = Overrides {
+        warmup: Some(Warmup::Steady {
+            rule: SteadyRule::Mser,
+            at_most: Duration::from_secs(60),
+        }),
+        precision: Some(2.0),
+        ..Overrides::default()
+    };
+    each_row(
+        r#"
+        run 20 => start; steady by mser within 60; open; within 2 % or 20; close; stop
+        // A warm-up of the workload stays.
+        warmup 4\nrun 10\nrun 20
+            => start; wait 4; steady by mser within 60; open; within 2 % or 10; close; stop; start; steady by mser within 60; open; within 2 % or 20; close; stop
+        // A window until the work is done, and a window of several waits, end as before.
+        run 0 => start; steady by mser within 60; open; done; close; stop
+        create processes\nstats clear\nsleep 5\necho "x"\nsleep 6\nstats snap
+            => start; open; steady by mser within 60; open; wait 5; echo x; wait 6; close; stop
+        "#,
+        |statements, expected| {
+            let expected = format!("populate 0; {expected}");
+            assert_eq!(script(statements, &overrides), expected, "{statements}");
+        },
+    );
 }
 
 #[test]
