@@ -114,7 +114,7 @@ fn a_rate_that_is_not_achieved_is_a_reason_and_in_every_report() {
     let args = ["--target=null:?latency=2ms&clock=virtual"];
     let run = bench.run(&workload, &args).result(3);
     let codes: Vec<&str> = run.validity.reasons.iter().map(|r| &*r.code).collect();
-    assert_eq!(codes, ["total_rate"]);
+    assert_eq!(codes, ["queue_growth", "total_rate"]);
     let schedule = run.schedule.expect("an event rate is a schedule");
     assert_eq!(schedule.offered_events_per_s, 1000.0);
     assert_eq!(schedule.achieved_events_per_s, 500.0);
