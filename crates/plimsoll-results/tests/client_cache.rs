@@ -3,7 +3,8 @@
 use plimsoll_measure::system::{NfsMountUse, ProcessUse, SystemUse};
 use plimsoll_measure::{Latency, MeasuredWindow, OpTotals, WindowTotals};
 use plimsoll_plan::{
-    Access, CACHED_DATA, Cold, EntriesPerDir, Fileset, OpKind, Operation, Plan, RelPath, Value,
+    Access, CACHED_DATA, Cold, EntriesPerDir, Fileset, InitialData, OpKind, Operation, Plan,
+    RelPath, Value,
 };
 use plimsoll_results::{
     ClientCache, ClockKind, Environment, MeasuredRun, Outcome, PopulatedFileset, QualifierKind,
@@ -289,6 +290,7 @@ fn cached_fileset() -> Fileset {
         access: Access::ReadWrite,
         cached: Some(true),
         letters: None,
+        initially: InitialData::Written,
         location: None,
     }
 }

@@ -2,9 +2,9 @@
 
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
-    Access, BusinessMetric, Criteria, EntriesPerDir, Fileset, FilesetId, MixFiles, MixFlags, MixOp,
-    MixRow, OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath, SizeTable,
-    Until, Value, WorkerGroup, WorkingSet,
+    Access, BusinessMetric, Criteria, EntriesPerDir, Fileset, FilesetId, InitialData, MixFiles,
+    MixFlags, MixOp, MixRow, OpKind, Operation, OperationId, Pacing, Phase, Plan, Program, RelPath,
+    SizeTable, Until, Value, WorkerGroup, WorkingSet,
 };
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
@@ -51,6 +51,7 @@ fn fileset() -> Fileset {
         access: Access::ReadWrite,
         cached: None,
         letters: None,
+        initially: InitialData::Written,
         location: None,
     }
 }
