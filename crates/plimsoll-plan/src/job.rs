@@ -445,7 +445,8 @@ mod tests {
 
     #[test]
     fn numbers_without_a_meaning_are_refused() {
-        let refused = |change: &dyn Fn(&mut Transfers)| {
+        type Change<'a> = &'a dyn Fn(&mut Transfers);
+        let refused = |change: Change<'_>| {
             let mut changed = transfers();
             change(&mut changed);
             changed.check().unwrap_err()
@@ -459,7 +460,7 @@ mod tests {
             transfers_percent,
             size_percent: 50.0,
         };
-        let cases: [(&dyn Fn(&mut Transfers), &str); 9] = [
+        let cases: [(Change<'_>, &str); 9] = [
             (&|t| (t.reads, t.writes) = (None, None), "reads or writes"),
             (&|t| t.read_percent = 101, "0 to 100, is 101"),
             (&|t| t.run = 0, "at least one transfer"),

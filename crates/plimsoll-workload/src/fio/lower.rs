@@ -576,8 +576,11 @@ fn bytes_of(job: &Job, file_bytes: u64) -> u64 {
         (false, _) => job.sizes[1].smallest(),
         (true, true) => job.sizes[0].smallest().min(job.sizes[1].smallest()),
     };
+    let block = block.max(1);
     let room = file_bytes.saturating_sub(job.offset);
-    let pass = (room / block.max(1) * block).saturating_mul(u64::from(job.files.count));
+    let step = block.saturating_add(job.skip);
+    let blocks = room.checked_sub(block).map_or(0, |left| left / step + 1);
+    let pass = (blocks * block).saturating_mul(u64::from(job.files.count));
     let once = match (job.files.io_bytes, job.files.bytes) {
         (Some(io), _) if io > 0 => io,
         // The end of a file that is no multiple of the block is not transferred.

@@ -18,6 +18,8 @@ fn a_job_without_a_time_ends_after_its_bytes() {
     assert_eq!(bytes("size=18k"), Some(16 << 10));
     assert_eq!(bytes("size=18k filesize=18k nrfiles=3"), Some(18 << 10));
     assert_eq!(bytes("filesize=16k nrfiles=2"), Some(32 << 10));
+    // Transfers at 0, 12, 24, 36, 48 and 60 KiB.
+    assert_eq!(bytes("size=64k rw=read:8k"), Some(24 << 10));
     assert_eq!(bytes("size=64k time_based runtime=1"), None);
     assert_eq!(
         transfers(&plan_of("size=64k number_ios=7")).transfers,

@@ -66,7 +66,8 @@ fn by_fio(bench: &Bench, options: &[&str]) -> Vec<Transfer> {
 }
 
 /// Transfers of Plimsoll, in the order of each job, as the kernel sees them. `files` is the number of files of a job,
-/// and `largest` the size of the largest transfer: larger transfers create the files.
+/// and `largest` the size of the largest transfer. Larger writes, and all writes of a job that only reads, create the
+/// files.
 fn by_plimsoll(bench: &Bench, options: &[&str], files: u32, largest: u64) -> Vec<Transfer> {
     let trace = bench.path("trace");
     let mut command = Command::new("strace");
@@ -89,12 +90,16 @@ fn by_plimsoll(bench: &Bench, options: &[&str], files: u32, largest: u64) -> Vec
     )
     .unwrap();
     let text = std::fs::read_to_string(&trace).unwrap();
+    let is_of_reads =
+        |option: &&str| option.starts_with("--rw=read") || option.starts_with("--rw=randread");
+    let only_reads = options.iter().any(is_of_reads);
     let found = text.lines().filter_map(|line| {
         let found = call.captures(line)?;
         let number = |n: usize| found[n].parse::<u64>().unwrap();
         let file = number(2) as u32 - 1;
         let way = found[1].chars().nth(1).unwrap();
-        (number(3) <= largest).then(|| (file / files, file % files, way, number(4), number(3)))
+        let is_of_job = number(3) <= largest && (way == 'r' || !only_reads);
+        is_of_job.then(|| (file / files, file % files, way, number(4), number(3)))
     });
     found.collect()
 }

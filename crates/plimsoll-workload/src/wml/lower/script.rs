@@ -365,7 +365,7 @@ mod tests {
             Phase::Stop,
         ];
         assert_eq!(phases, want);
-        add_warmup(&mut phases, Duration::from_secs(2));
+        add_warmup(&mut phases, Warmup::Fixed(Duration::from_secs(2)));
         assert_eq!(phases[2], wait(32));
     }
 }
