@@ -117,7 +117,7 @@ pub(super) const FIO_EXAMPLES: &str = "\
 Examples:
   plimsoll fio job.fio
       in a fresh directory below the system's temporary directory, or in the `directory` of the jobs
-  plimsoll fio --name=r --rw=randread --bs=4k --iodepth=32 --ioengine=io_uring --direct=1 --size=1g --runtime=30 --time_based --dir /mnt/test
+  plimsoll fio --name=r --rw=randread --bs=4k --iodepth=32 --direct=1 --size=1g --runtime=30
   plimsoll fio job.fio --section=write --output-format=json > fio.json
   plimsoll fio job.fio --dry-run
       what the jobs would do, and which of their options have no effect

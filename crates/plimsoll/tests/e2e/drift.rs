@@ -65,7 +65,10 @@ impl Files {
         command
             .args(["--event", &add, "--event", remove])
             .args(more);
-        parsed(&Ended::of(at_high_priority(&command)).expect_code(0))
+        let ended = Ended::of(at_high_priority(&command));
+        // A busy machine can make single runs invalid.
+        assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+        parsed(&ended)
     }
 }
 
@@ -106,11 +109,15 @@ fn on_a_drifting_file_system_like_against_like_shows_no_difference() {
     };
     let mut drifts = Vec::new();
     let mut differences = Vec::new();
+    let mut compared = 0;
     for seed in 1..=COMPARISONS {
         let seed = format!("--seed={seed}");
         let series = files.compare(&device, &["--pairs=3", &seed]);
         drifts.push(median_ms(&series, 5) / median_ms(&series, 0));
-        let effect = series.as_paired().unwrap().figures.effect.unwrap();
+        let Some(effect) = series.as_paired().unwrap().figures.effect else {
+            continue;
+        };
+        compared += 1;
         let (low, high) = effect.interval;
         if low > 1.0 || high < 1.0 {
             differences.push(effect);
@@ -122,6 +129,7 @@ fn on_a_drifting_file_system_like_against_like_shows_no_difference() {
         drift > 0.7 * expected && drift > 1.2,
         "{drift} of {expected}: {drifts:?}"
     );
+    assert!(compared > COMPARISONS / 2, "{compared} comparisons");
     assert!(
         differences.len() <= MAX_CHANCE_DIFFERENCES,
         "{differences:?}"
