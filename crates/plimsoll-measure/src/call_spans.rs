@@ -52,14 +52,12 @@ impl BusySpans {
     /// interrupted during warm-up ends before `start`, and has no parts.
     #[must_use]
     pub(crate) fn clip(&self, start: Nanos, end: Nanos) -> Self {
-        let cut = |s: &Gap| {
-            let (from, to) = (s.from.max(start), s.to.min(end));
-            (from < to).then(|| Gap {
-                from: from - start,
-                to: to - start,
-            })
+        let is_inside = |s: &&Gap| start < end && s.to > start && s.from < end;
+        let cut = |s: &Gap| Gap {
+            from: s.from.max(start) - start,
+            to: s.to.min(end) - start,
         };
-        Self(self.0.iter().filter_map(cut).collect())
+        Self(self.0.iter().filter(is_inside).map(cut).collect())
     }
 
     /// Earliest instant of a gap from which a single span lasts to the end of the gap.
