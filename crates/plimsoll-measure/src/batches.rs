@@ -58,7 +58,9 @@ impl Batch {
     fn add(&mut self, ops: u64, latency: &Latency) {
         self.ops += ops;
         self.sum += latency.sum();
-        self.add_counts(latency.recorded());
+        // The values of a histogram are rounded up, beyond the exact maximum.
+        let counts = latency.recorded();
+        self.add_counts(counts.map(|(value, n)| (value.min(latency.max()), n)));
     }
 
     fn merge(&mut self, other: Self) {
