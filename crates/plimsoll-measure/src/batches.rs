@@ -87,7 +87,7 @@ impl Batch {
     }
 }
 
-/// Operations of a window by row and batch. The batches are as short as [`MAX_BATCHES`] of them allow.
+/// Operations of a window by row and batch. A window has at most 128 batches, which are as short as possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
     /// Length of an interval in nanoseconds.
