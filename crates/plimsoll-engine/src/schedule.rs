@@ -117,12 +117,13 @@ impl EventSource {
     }
 }
 
-/// Backlogs of the event schedule that a worker met in the latest window: the delays of the events that the worker took,
-/// and the time of the events that all workers of the process dropped since the window opened.
+/// Backlogs of the event schedule in the latest window, at the events that a worker took. The backlog at an event is the
+/// delay of the event plus the time of the events that all workers of the process dropped since the worker's first event
+/// in the window.
 #[derive(Default)]
 pub(crate) struct EventBacklog {
     window: u32,
-    /// Number of events of the schedule that were dropped before the window.
+    /// Number of events of the schedule that were dropped up to the worker's first event in the window.
     dropped_before: u64,
     pub(crate) backlog: WindowBacklog,
 }

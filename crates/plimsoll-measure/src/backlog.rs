@@ -82,7 +82,7 @@ impl WindowBacklog {
     }
 
     /// Increase of the mean backlog from the first tenth of the window to the last, in nanoseconds; negative for a
-    /// decrease. `None` if a tenth of the two has no operation.
+    /// decrease. `None` if the first or the last tenth has no operation.
     #[must_use]
     pub fn increase_ns(&self) -> Option<f64> {
         Some(self.parts[PARTS - 1].mean_ns()? - self.parts[0].mean_ns()?)

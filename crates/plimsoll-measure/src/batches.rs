@@ -2,15 +2,15 @@
 //!
 //! A window is divided into batches of equal length. Rates and latencies of neighbouring batches depend on each other,
 //! so neighbours are merged until the lag-1 autocorrelation of the batches is not significant, or few batches are left.
-//! The rest of the autocorrelation reduces the number of batches to the number of independent batches that have as
-//! much information: `n (1 − r) / (1 + r)`. An interval is stated only with enough independent batches. Averages that
-//! change more slowly than the window is long cannot be seen in the window.
+//! The standard error counts only as many batches as would be independent (module `regression`), and a figure has an
+//! interval only with enough independent batches. A window cannot show changes that take longer than the window.
 //!
 //! C. Alexopoulos and A. F. Seila: Output data analysis, in: Handbook of Simulation (1998), section 7.4.1. Percentiles:
 //! the interval of the fraction of operations that do not exceed the percentile, P. Heidelberger and P. A. W. Lewis:
 //! Quantile estimation in dependent sequences (1984).
 
 use crate::latency::quantile_rank;
+use crate::regression::{autocorrelation, freedom, independent};
 use crate::student::quantile;
 use crate::{Interval, Latency, Nanos};
 use plimsoll_plan::counted;
@@ -29,9 +29,6 @@ const MIN_MERGED: usize = 32;
 /// Autocorrelation in standard errors, above which neighbours are merged: a one-sided test at 5 %.
 const SIGNIFICANT_CORRELATION: f64 = 1.645;
 
-/// Maximum autocorrelation: at 1, no batch would be independent.
-const MAX_CORRELATION: f64 = 0.99;
-
 /// Minimum number of independent batches of a figure with an interval.
 const MIN_INDEPENDENT: f64 = 4.0;
 
@@ -40,9 +37,6 @@ const MIN_OPS_BEYOND: f64 = 10.0;
 
 /// Probability that an interval contains the long-term figure.
 pub const CONFIDENCE: f64 = 0.95;
-
-/// Maximum degrees of freedom for which Student's distribution is computed.
-const MAX_FREEDOM: f64 = 1000.0;
 
 /// Operations of one row in a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -304,25 +298,20 @@ fn half_width(numerators: &[f64], denominators: &[f64]) -> Option<f64> {
             // All batches have the same figure.
             return Some(0.0);
         }
-        let products: f64 = residuals.windows(2).map(|e| e[0] * e[1]).sum();
-        let measured = products / squares;
-        // The residuals alternate more than the series (Marriott and Pope 1954).
-        let correlation = (measured + (1.0 + 4.0 * measured) / n).clamp(0.0, MAX_CORRELATION);
+        // The centre is the only parameter of the fit.
+        let correlation = autocorrelation(&residuals, squares, 1.0);
         if correlation * n.sqrt() > SIGNIFICANT_CORRELATION && residuals.len() >= MIN_MERGED {
             // Without a neighbour, the last batch is left out of the spread.
             residuals = residuals.chunks_exact(2).map(|e| e[0] + e[1]).collect();
             continue;
         }
-        let independent = n * (1.0 - correlation) / (1.0 + correlation);
+        let independent = independent(residuals.len(), correlation);
         if independent < MIN_INDEPENDENT {
             return None;
         }
-        let freedom = independent - 1.0;
-        let error = (squares * n / freedom).sqrt() / all;
-        let student = quantile(
-            f64::midpoint(1.0, CONFIDENCE),
-            freedom.min(MAX_FREEDOM) as u32,
-        );
+        let left = independent - 1.0;
+        let error = (squares * n / left).sqrt() / all;
+        let student = quantile(f64::midpoint(1.0, CONFIDENCE), freedom(left));
         return Some(error * student);
     }
 }

@@ -14,7 +14,7 @@
 //! | `stationarity`, `backlog` | whether the rate stayed the same during a window, and whether the queue grew |
 //! | `batches`, `warm_up` | confidence intervals of a window's figures; rules that end a warm-up |
 //! | `event_effects` | effects of events on a run's throughput |
-//! | `curve`, `compare`, `student` | load curves; differences between repeated runs, with Student's t distribution |
+//! | `curve`, `compare`, `student`, `regression` | load curves; differences between repeated runs, with Student's t distribution |
 //! | `outcome` | the outcome of a run: windows, figures of ranks, failures, notes |
 //! | `simulated` | figures of a simulated storage system |
 //! | `system` | counters of the process and the machine |
@@ -61,6 +61,7 @@ mod outcome;
 mod process_counts;
 mod ranks;
 mod recorder;
+mod regression;
 mod simulated;
 mod stationarity;
 mod student;

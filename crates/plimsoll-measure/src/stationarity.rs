@@ -2,14 +2,12 @@
 //!
 //! Rates of neighbouring intervals are rarely independent, and a test that assumes independence calls most runs of a
 //! cached or queued system unsteady. The tests here estimate the lag-1 autocorrelation of the residuals, and count
-//! only as many intervals as would be independent ([`regression`]). A trend or a change of level is stated if chance
+//! only as many intervals as would be independent (the module `regression`). A trend or a change of level is stated if chance
 //! explains the change with a probability below 1 %, and if the rate changes by more than 5 % of the window's mean.
 
-mod regression;
-
+use crate::regression::Regression;
 use crate::{Interval, Nanos};
 use plimsoll_plan::{counted, three_digits};
-use regression::Regression;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -266,8 +264,7 @@ impl Stationarity {
         let (farthest, distance) = whole.farthest();
         let (n, mean) = (slices.len() as f64, mean(&slices));
         let seconds = self.interval_s * size as f64;
-        let times: Vec<f64> = (0..slices.len()).map(|slice| slice as f64).collect();
-        let trend = Regression::of(&times, &slices, 2.0);
+        let trend = Regression::over_time(&slices);
         let (change, levels) = best_levels(&slices);
         let is_trend = trend.p() < SIGNIFICANCE && is_large(trend.slope * n, mean);
         let levels_p = levels.p() * splits(slices.len()).count() as f64;
@@ -363,12 +360,13 @@ fn best_levels(slices: &[f64]) -> (usize, Regression) {
     (best, Regression::of(&level, slices, 3.0))
 }
 
-fn mean(values: &[f64]) -> f64 {
+/// Arithmetic mean of a series that is not empty.
+pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Difference between the largest and the smallest value.
-fn range(values: &[f64]) -> f64 {
+pub(crate) fn range(values: &[f64]) -> f64 {
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
     largest - smallest

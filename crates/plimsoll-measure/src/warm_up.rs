@@ -2,6 +2,8 @@
 //! a load, so that the rules judge the mean response times of a load with a schedule instead.
 
 use crate::Nanos;
+use crate::regression::Regression;
+use crate::stationarity::{mean, range};
 use plimsoll_plan::SteadyRule;
 use std::time::Duration;
 
@@ -19,8 +21,8 @@ const MAX_TRANSIENT: usize = 4;
 /// matter.
 const MAX_TREND: f64 = 0.05;
 
-/// Slope in standard errors, above which a trend is no chance.
-const SIGNIFICANT_SLOPE: f64 = 2.0;
+/// Probability of a trend by chance, below which the rates have a trend.
+const SIGNIFICANCE: f64 = 0.05;
 
 /// Number of rounds of SNIA's rule.
 const ROUNDS: usize = 5;
@@ -96,11 +98,10 @@ impl WarmUp {
             SteadyRule::Mser => is_steady_by_mser(&self.values(self.group())),
             SteadyRule::Snia { .. } => is_steady_by_snia(&self.values(1)),
             SteadyRule::Slope { percent, over } => self.latest(over).is_some_and(|rates| {
-                let (mean, slope) = line(&rates);
-                slope.abs() < percent / 100.0 * mean
+                Regression::over_time(&rates).slope.abs() < percent / 100.0 * mean(&rates)
             }),
             SteadyRule::Deviation { percent, over } => self.latest(over).is_some_and(|rates| {
-                let (mean, _) = line(&rates);
+                let mean = mean(&rates);
                 let limit = percent / 100.0 * mean;
                 mean > 0.0 && rates.iter().all(|rate| (rate - mean).abs() <= limit)
             }),
@@ -143,18 +144,6 @@ impl WarmUp {
     }
 }
 
-/// Mean of a series, and slope of the line of best fit per step.
-fn line(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let middle = (n - 1.0) / 2.0;
-    let steps = (0..).map(|step| f64::from(step) - middle);
-    let (products, squares) = steps
-        .zip(values)
-        .fold((0.0, 0.0), |(p, s), (x, y)| (p + x * (y - mean), s + x * x));
-    (mean, products / squares)
-}
-
 /// Whether the mean of the rates has its smallest standard error without at most a quarter of the rates.
 fn is_steady_by_mser(rates: &[f64]) -> bool {
     if rates.len() < MIN_RATES {
@@ -183,20 +172,12 @@ fn is_steady_by_mser(rates: &[f64]) -> bool {
     sum > 0.0 && first <= rates.len() / MAX_TRANSIENT && !has_trend(&rates[first..])
 }
 
-/// Whether the line of best fit rises or falls by more than chance explains and by more than a part of the mean. The rule
-/// of the standard error alone accepts a short series that begins low and then becomes high.
+/// Whether the rates rise or fall by more than chance explains and by more than a part of the mean. The rule of the standard
+/// error alone accepts a short series that begins low and then becomes high.
 fn has_trend(rates: &[f64]) -> bool {
-    let n = rates.len() as f64;
-    let (mean, slope) = line(rates);
-    let middle = (n - 1.0) / 2.0;
-    let errors = (0..).zip(rates).map(|(step, rate)| {
-        let fit = mean + slope * (f64::from(step) - middle);
-        (rate - fit).powi(2)
-    });
-    // The sum of the squared distances of n steps from their middle is n (n² − 1) / 12.
-    let error = (errors.sum::<f64>() / (n - 2.0) / (n * (n * n - 1.0) / 12.0)).sqrt();
-    let rise = slope.abs() * (n - 1.0);
-    rise > MAX_TREND * mean && slope.abs() > SIGNIFICANT_SLOPE * error
+    let trend = Regression::over_time(rates);
+    let rise = trend.slope.abs() * (rates.len() - 1) as f64;
+    rise > MAX_TREND * mean(rates) && trend.p() < SIGNIFICANCE
 }
 
 fn is_steady_by_snia(rounds: &[f64]) -> bool {
@@ -204,11 +185,9 @@ fn is_steady_by_snia(rounds: &[f64]) -> bool {
         return false;
     };
     let rounds = &rounds[first..];
-    let (mean, slope) = line(rounds);
-    let largest = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let smallest = rounds.iter().copied().fold(f64::INFINITY, f64::min);
+    let (mean, slope) = (mean(rounds), Regression::over_time(rounds).slope);
     let rise = slope.abs() * (ROUNDS - 1) as f64;
-    mean > 0.0 && largest - smallest <= MAX_RANGE * mean && rise <= MAX_RISE * mean
+    mean > 0.0 && range(rounds) <= MAX_RANGE * mean && rise <= MAX_RISE * mean
 }
 
 #[cfg(test)]

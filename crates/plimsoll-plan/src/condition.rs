@@ -14,7 +14,7 @@ use std::time::Duration;
 pub const FIGURE_HELP: &str = "ops/s, MiB/s, mean, a percentile such as p99 or p99.9, service mean, service p99 and \
                                other percentiles of the service time, cpu, errors, stalled, client, queue growth";
 
-/// Figure of a run, of one operation or of all operations together, which a condition limits.
+/// Figure that a condition limits: of one operation, of all operations together, or of the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     /// Successful operations per second.
@@ -33,11 +33,11 @@ pub enum Figure {
     Cpu,
     /// Number of failed operations.
     Errors,
-    /// Failed operations as a fraction of the successful and the failed operations.
+    /// Number of failed operations, as a fraction of the number of successful and failed operations.
     ErrorShare,
     /// Fraction of the measured window in which the target stalled.
     Stalled,
-    /// Fraction of the processors that the client may use which the client used.
+    /// Processor time that the client used, as a fraction of the processor time that the client may use.
     Client,
     /// Growth of the queue: the increase, over the measured window, of the time by which the processes of a mix are
     /// behind their schedules.
@@ -88,7 +88,7 @@ impl Figure {
         }
     }
 
-    /// Quantity that the figure measures.
+    /// Quantity of the figure.
     #[must_use]
     pub fn quantity(self) -> Quantity {
         match self {
@@ -138,16 +138,12 @@ impl Figure {
     pub fn show(self, value: f64) -> String {
         match self.quantity() {
             Quantity::Number => short(value),
-            Quantity::Time => {
-                let time = Duration::try_from_secs_f64(value.max(0.0)).unwrap_or(Duration::MAX);
-                match (value < 0.0, time.as_secs_f64()) {
-                    (true, _) => format!("-{}", Self::Mean.show(-value)),
-                    (false, 0.0) => "0s".into(),
-                    (false, s) if s < 1e-3 => format!("{}us", short(s * 1e6)),
-                    (false, s) if s < 1.0 => format!("{}ms", short(s * 1e3)),
-                    (false, s) => format!("{}s", short(s)),
-                }
-            }
+            Quantity::Time => match value.abs() {
+                0.0 => "0s".into(),
+                s if s < 1e-3 => format!("{}us", short(value * 1e6)),
+                s if s < 1.0 => format!("{}ms", short(value * 1e3)),
+                _ => format!("{}s", short(value)),
+            },
             Quantity::Share => format!("{}%", short(value * 100.0)),
         }
     }
@@ -174,7 +170,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// Relation of a figure with the limit of a condition.
+/// Relation of a figure to the limit of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// The figure is below the limit.
@@ -188,7 +184,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Whether a value is below, or above, a limit as the relation says.
+    /// Whether `value` has the relation to `limit`.
     #[must_use]
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
@@ -231,7 +227,7 @@ pub struct ConditionParts<'a> {
     pub operation: Option<&'a str>,
     /// Name of the figure.
     pub figure: &'a str,
-    /// Relation of the figure with the limit.
+    /// Relation of the figure to the limit.
     pub relation: Relation,
     /// Text after the relation, without blanks around it.
     pub limit: &'a str,
@@ -277,7 +273,7 @@ pub struct Condition {
     pub operation: Option<String>,
     /// Figure that the condition limits.
     pub figure: Figure,
-    /// Relation of the figure with the limit.
+    /// Relation of the figure to the limit.
     pub relation: Relation,
     /// Limit in the unit of the figure's quantity: a number, seconds, or a fraction.
     pub limit: f64,
@@ -335,7 +331,7 @@ fn limit_of(figure: Figure, text: &str) -> Result<f64, String> {
         }
         Quantity::Share => {
             let percent = text.strip_suffix('%').and_then(number);
-            let percent = percent.ok_or_else(|| {
+            let percent = percent.filter(|p| *p <= 100.0).ok_or_else(|| {
                 format!("`{text}` is not a percentage: {figure} has a limit such as 5%")
             })?;
             Ok(percent / 100.0)
@@ -459,10 +455,10 @@ impl fmt::Display for Promise {
 }
 
 impl Plan {
-    /// Checks that the results of the Plan's runs have the operation of a condition.
+    /// Checks that the results of the Plan's runs have the figure and the operation of a condition.
     ///
     /// # Errors
-    /// A sentence that names the operation, with a similar operation or all operations.
+    /// A sentence that names the condition; for an unknown operation, also a similar operation or all operations.
     pub fn check_condition(&self, condition: &Condition) -> Result<(), String> {
         if condition.figure == Figure::QueueGrowth && !self.has_paced_mix() {
             return Err(format!(
@@ -490,8 +486,8 @@ impl Plan {
     }
 
     fn has_paced_mix(&self) -> bool {
-        let mixes = self.groups.iter().filter_map(|g| g.program.mix());
-        mixes.into_iter().any(|mix| mix.pacing.is_some())
+        let mut mixes = self.groups.iter().filter_map(|g| g.program.mix());
+        mixes.any(|mix| mix.pacing.is_some())
     }
 }
 
@@ -587,6 +583,7 @@ mod tests {
             ("pp99 > 5ms", "`pp99` is not a figure"),
             ("errors > x", "`x` is not a number of at least 0"),
             ("errors > x%", "`x%` is not a percentage"),
+            ("errors > 100.1%", "`100.1%` is not a percentage"),
             ("ops/s > inf", "`inf` is not a number"),
             (
                 "client > 0.5",
@@ -669,7 +666,7 @@ mod tests {
             let limit = match Figure::of_name(figure).unwrap().quantity() {
                 Quantity::Number => (nanos as f64 / 1e3).to_string(),
                 Quantity::Time => show_exactly(Duration::from_nanos(nanos)),
-                Quantity::Share => format!("{}%", nanos as f64 / 1e12),
+                Quantity::Share => format!("{}%", nanos as f64 / 1e14),
             };
             let read = condition(&format!("{figure} {sign} {limit}"));
             let again = condition(&read.to_string());

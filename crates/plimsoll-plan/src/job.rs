@@ -170,7 +170,7 @@ pub enum Spread {
     },
     /// Normal distribution around the middle of the file; offsets outside of the file are drawn again.
     Normal {
-        /// Standard deviation as a percentage of the size of the file, above 0.
+        /// Standard deviation as a percentage of the size of the file, above 0 and at most 100.
         deviation_percent: f64,
     },
     /// Zones of the file, in order, each with its percentage of the transfers.
@@ -224,7 +224,7 @@ pub struct Pauses {
 }
 
 impl Job {
-    /// Numbers in the fileset of the files of process `process`: the first number.
+    /// Number in the fileset of the first file of process `process`.
     #[must_use]
     pub fn first_file_of(&self, process: u32) -> u32 {
         let before = if self.shares_files { 0 } else { process };
@@ -254,7 +254,8 @@ impl Job {
         }
     }
 
-    /// Whether the job creates, removes or writes files, so that a later run cannot use the files as they are.
+    /// Whether the job creates, removes or writes files, so that a later run must not use the files as the job leaves
+    /// them.
     #[must_use]
     pub fn changes_tree(&self) -> bool {
         match &self.work {
@@ -283,6 +284,30 @@ impl Job {
 }
 
 impl Transfers {
+    /// Sequential transfers of whole files in turn, half of them reads if the job reads and writes, without an end.
+    #[must_use]
+    pub fn new(reads: Option<Direction>, writes: Option<Direction>) -> Self {
+        Self {
+            reads,
+            writes,
+            read_percent: 50,
+            access: JobAccess::default(),
+            order: OffsetOrder::Sequential { skip: 0 },
+            run: 1,
+            repeats_offset: false,
+            offset: 0,
+            offset_increment: 0,
+            span: 0,
+            next_file: FileOrder::RoundRobin,
+            transfers_per_file: 1,
+            bytes: None,
+            transfers: None,
+            flushes: None,
+            pauses: None,
+            pacing: None,
+        }
+    }
+
     /// Directions of the transfers, reads before writes.
     pub fn directions(&self) -> impl Iterator<Item = &Direction> {
         self.reads.iter().chain(&self.writes)
@@ -343,7 +368,11 @@ impl Transfers {
 }
 
 impl Spread {
-    fn check(&self) -> Result<(), String> {
+    /// Checks the parameters of the distribution.
+    ///
+    /// # Errors
+    /// One sentence that names the first violation.
+    pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Once | Self::Uniform => Ok(()),
             Self::Zipf { theta } if theta.is_finite() && *theta > 0.0 => Ok(()),
@@ -355,11 +384,12 @@ impl Spread {
                 "the fraction of a Pareto distribution must be above 0 and below 1, is {h}"
             )),
             Self::Normal { deviation_percent } => {
-                if deviation_percent.is_finite() && *deviation_percent > 0.0 {
+                // Offsets outside of the file are drawn again, which a larger deviation would make endless.
+                if *deviation_percent > 0.0 && *deviation_percent <= 100.0 {
                     return Ok(());
                 }
                 Err(format!(
-                    "the deviation of a normal distribution must be above 0 %, is {deviation_percent}"
+                    "the deviation of a normal distribution must be above 0 and at most 100 %, is {deviation_percent}"
                 ))
             }
             Self::Zones { zones } => {
@@ -389,26 +419,11 @@ mod tests {
             align: 4096,
         };
         Transfers {
-            reads: Some(direction(0)),
-            writes: Some(direction(1)),
-            read_percent: 50,
-            access: JobAccess::default(),
             order: OffsetOrder::Random {
                 spread: Spread::Once,
                 percent: 100,
             },
-            run: 1,
-            repeats_offset: false,
-            offset: 0,
-            offset_increment: 0,
-            span: 0,
-            next_file: FileOrder::RoundRobin,
-            transfers_per_file: 1,
-            bytes: None,
-            transfers: None,
-            flushes: None,
-            pauses: None,
-            pacing: None,
+            ..Transfers::new(Some(direction(0)), Some(direction(1)))
         }
     }
 
@@ -460,7 +475,7 @@ mod tests {
             transfers_percent,
             size_percent: 50.0,
         };
-        let cases: [(Change<'_>, &str); 9] = [
+        let cases: [(Change<'_>, &str); 10] = [
             (&|t| (t.reads, t.writes) = (None, None), "reads or writes"),
             (&|t| t.read_percent = 101, "0 to 100, is 101"),
             (&|t| t.run = 0, "at least one transfer"),
@@ -483,7 +498,15 @@ mod tests {
                         deviation_percent: f64::NAN,
                     })
                 },
-                "above 0 %, is NaN",
+                "at most 100 %, is NaN",
+            ),
+            (
+                &|t| {
+                    t.order = spread(Spread::Normal {
+                        deviation_percent: 101.0,
+                    })
+                },
+                "at most 100 %, is 101",
             ),
             (
                 &|t| {

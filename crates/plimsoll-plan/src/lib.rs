@@ -104,11 +104,11 @@ pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use shell::{shell_word, shell_words};
 pub use source::SourcePosition;
-pub use steady_rule::{SteadyRule, Warmup, parse_percent};
+pub use steady_rule::{SteadyRule, Warmup};
 pub use supply::Supply;
 pub use units::{
-    ByteSum, Bytes, Count, MAX_TIME, counted, parse_duration, parse_size, show_duration,
-    show_exactly, three_digits, time_of_seconds,
+    ByteSum, Bytes, Count, MAX_TIME, counted, parse_duration, parse_percent, parse_size,
+    show_duration, show_exactly, three_digits, time_of_seconds,
 };
 pub use variable::{Distribution, Row, Sampler, Value, Variable};
 

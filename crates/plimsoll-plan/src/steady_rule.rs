@@ -1,6 +1,6 @@
 //! Rules that find the end of a warm-up in the rate of operations.
 
-use crate::units::{parse_duration, seconds, show_duration};
+use crate::units::{parse_duration, parse_percent, seconds, show_duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -12,8 +12,8 @@ use std::time::Duration;
 #[serde(rename_all = "snake_case")]
 pub enum SteadyRule {
     /// Marginal standard error rule: the mean of the rates without the first `d` rates has its smallest standard error
-    /// for a `d` up to a quarter of all rates, and the other rates have no trend. K. P. White: An effective truncation heuristic for bias
-    /// reduction in simulation output (1997).
+    /// for a `d` up to a quarter of all rates, and the other rates have no trend. K. P. White: An effective truncation
+    /// heuristic for bias reduction in simulation output (1997).
     #[default]
     Mser,
     /// SNIA's rule: in the latest five rounds, the rates differ by at most 20 % of their mean, and the line of best fit
@@ -107,17 +107,6 @@ fn time_from(what: &str, text: &str, least: Duration) -> Result<Duration, String
             show_duration(least)
         )),
     }
-}
-
-/// Parses a percentage above 0 and below 100, such as `2%`.
-///
-/// # Errors
-/// One sentence if the text is no such percentage.
-pub fn parse_percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').and_then(|n| n.parse::<f64>().ok());
-    number
-        .filter(|percent| *percent > 0.0 && *percent < 100.0)
-        .ok_or_else(|| format!("`{text}` is not a percentage above 0 and below 100, such as 2%"))
 }
 
 impl fmt::Display for SteadyRule {

@@ -136,6 +136,17 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     time_of_seconds(seconds).map_err(|e| format!("`{text}` {e}"))
 }
 
+/// Parses a percentage above 0 and below 100, such as `2%`.
+///
+/// # Errors
+/// One sentence if the text is no such percentage.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|n| n.parse::<f64>().ok());
+    number
+        .filter(|percent| *percent > 0.0 && *percent < 100.0)
+        .ok_or_else(|| format!("`{text}` is not a percentage above 0 and below 100, such as 2%"))
+}
+
 /// Parses a size: a whole number with an optional `k m g t` (powers of 1024, either case).
 ///
 /// # Errors

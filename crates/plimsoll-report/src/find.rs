@@ -107,7 +107,7 @@ pub fn line(search: &Series, number: usize, run: &SeriesRun) -> String {
         "run {number}, {}: {}{}: {}: {verdict}",
         purpose(run),
         run.load.map_or("", |_| "load "),
-        search.load_words(run.load.or(run.value).unwrap_or_default()),
+        search.load_words(run.load_or_value().unwrap_or_default()),
         rate_and_mean(run),
     )
 }
@@ -178,14 +178,14 @@ fn load_line(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
     blocks
 }
 
-/// The lines on the value at which throughput stopped growing, with the figures of the promises there; empty if the search
-/// did not end there.
+/// Lines on the value at which throughput stopped growing, with the figures of the promises at the value; empty if the
+/// search ended for another reason.
 fn saturation(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
     let Some(value) = search.figures.load_line.saturated_at else {
         return vec![];
     };
     let at = search.load_words(value);
-    let there = |run: &&SeriesRun| run.load.or(run.value) == Some(value);
+    let there = |run: &&SeriesRun| run.load_or_value() == Some(value);
     let Some(run) = search.series.measured().find(there) else {
         return vec![];
     };
@@ -204,7 +204,7 @@ fn saturation(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
 /// The last failed run at the lowest load that is not sustained.
 fn not_sustained<'a>(search: SeriesOf<'a, LoadSearch>) -> Option<&'a SeriesRun> {
     let load = search.figures.load_line.not_sustained?.load;
-    let failed = |r: &&SeriesRun| r.load.or(r.value) == Some(load) && !r.is_valid();
+    let failed = |r: &&SeriesRun| r.load_or_value() == Some(load) && !r.is_valid();
     search.series.measured().rev().find(failed)
 }
 

@@ -1,8 +1,9 @@
 //! Results of jobs in the form of fio's JSON output, version 3, for programs that read fio's results.
 //!
-//! Names and units are fio's. Figures that Plimsoll does not measure, such as submission latencies, have the count 0 as
-//! in fio's own output without such measurements.
+//! Names and units are fio's. Submission latencies, which Plimsoll does not measure, have the count 0, as in fio's own
+//! output without submission latencies.
 
+use plimsoll_measure::VariableStats;
 use plimsoll_plan::{Job, OperationId, Plan, Transfers, Value, WorkerGroup};
 use plimsoll_results::{IntervalRow, OperationFigures, ResultsError, Run, RunDir, tag_of};
 use serde_json::{Map, Value as Json, json};
@@ -68,7 +69,7 @@ pub fn document(runs: &[(Run, RunDir)]) -> Result<String, ResultsError> {
     let version = first.map_or("", |run| run.program.version.as_str());
     let started: Option<jiff::Timestamp> = first.and_then(|run| run.started_at.parse().ok());
     let document = json!({
-        // Plimsoll made the document, and readers of fio's documents see it here.
+        // Readers of fio's documents see here that Plimsoll made the document.
         "fio version": format!("plimsoll-{version}"),
         "timestamp": started.map_or(0, jiff::Timestamp::as_second),
         "timestamp_ms": started.map_or(0, jiff::Timestamp::as_millisecond),
@@ -175,7 +176,7 @@ impl RunFigures<'_> {
         let per_s = figures.map_or(0.0, |f| f.bytes_per_s);
         let is_paced = figures.is_some_and(|f| f.paced_ops > 0);
         let mut completion = match figures.filter(|_| is_paced) {
-            // The distribution of a paced row is of response times.
+            // The distribution of a paced row is of response times: the deviation of service times is not known.
             Some(f) => {
                 let service = f.service();
                 json!({
@@ -237,15 +238,18 @@ impl RunFigures<'_> {
         for (name, value) in [
             ("bw_min", json!(bytes.min.round() as u64)),
             ("bw_max", json!(bytes.max.round() as u64)),
-            ("bw_agg", json!(if bytes.count > 0 { 100.0 } else { 0.0 })),
-            ("bw_mean", json!(bytes.mean)),
-            ("bw_dev", json!(bytes.deviation)),
-            ("bw_samples", json!(bytes.count)),
+            (
+                "bw_agg",
+                json!(if bytes.stats.count > 0 { 100.0 } else { 0.0 }),
+            ),
+            ("bw_mean", json!(bytes.stats.mean)),
+            ("bw_dev", json!(bytes.stats.deviation())),
+            ("bw_samples", json!(bytes.stats.count)),
             ("iops_min", json!(ops.min.round() as u64)),
             ("iops_max", json!(ops.max.round() as u64)),
-            ("iops_mean", json!(ops.mean)),
-            ("iops_stddev", json!(ops.deviation)),
-            ("iops_samples", json!(ops.count)),
+            ("iops_mean", json!(ops.stats.mean)),
+            ("iops_stddev", json!(ops.stats.deviation())),
+            ("iops_samples", json!(ops.stats.count)),
         ] {
             fields.insert(name.into(), value);
         }
@@ -253,29 +257,21 @@ impl RunFigures<'_> {
 }
 
 /// Statistics of samples; all figures are 0 without samples.
-#[derive(Default)]
 struct Samples {
-    count: usize,
+    stats: VariableStats,
     min: f64,
     max: f64,
-    mean: f64,
-    deviation: f64,
 }
 
 impl Samples {
     fn of(samples: &[f64]) -> Self {
-        if samples.is_empty() {
-            return Self::default();
-        }
-        let n = samples.len() as f64;
-        let mean = samples.iter().sum::<f64>() / n;
-        let squares: f64 = samples.iter().map(|x| (x - mean).powi(2)).sum();
+        let mut stats = VariableStats::default();
+        samples.iter().for_each(|x| stats.add(*x));
+        let all = || samples.iter().copied();
         Self {
-            count: samples.len(),
-            min: samples.iter().copied().fold(f64::INFINITY, f64::min),
-            max: samples.iter().copied().fold(0.0, f64::max),
-            mean,
-            deviation: (squares / (n - 1.0).max(1.0)).sqrt(),
+            stats,
+            min: all().reduce(f64::min).unwrap_or(0.0),
+            max: all().reduce(f64::max).unwrap_or(0.0),
         }
     }
 }

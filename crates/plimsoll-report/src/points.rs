@@ -57,7 +57,7 @@ fn row(name: &str, series: &Series, p: &SeriesRun, more: &[Percentile]) -> Vec<S
         series.name.clone(),
         series.load_name(),
         series.scale().to_string(),
-        p.load.or(p.value).unwrap_or_default().to_string(),
+        p.load_or_value().unwrap_or_default().to_string(),
         p.verdict.to_string(),
         or_empty(p.offered_ops_per_s),
         p.achieved_ops_per_s.to_string(),

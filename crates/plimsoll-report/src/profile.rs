@@ -1,16 +1,15 @@
 //! Report on a profile.
 
-use crate::compare::{self, Metric, ProfileSet, of_profiles, operation_names};
+use crate::compare::{
+    self, FigureOfRuns, Figures, Metric, ProfileSet, of_profiles, operation_names,
+};
 use crate::document::{Block, Document, Line, Table};
-use crate::format::{latency, mib_per_s, rate};
-use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, marked};
+use crate::format::{latency, mib_per_s, or_dash, rate};
 use crate::series::{self, state};
 use crate::text::reason_codes;
+use plimsoll_measure::compare::Spread;
 use plimsoll_plan::{OpKind, counted};
-use plimsoll_results::{
-    OperationFigures, Percentile, PercentileFigure, Profile, QualifierKind, Run, SeriesOf,
-    SkippedConfiguration, Summary,
-};
+use plimsoll_results::{Percentile, Profile, QualifierKind, Run, SeriesOf, SkippedConfiguration};
 
 /// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
@@ -91,25 +90,22 @@ fn table(set: &ProfileSet, by_operation: bool) -> Table {
     let shown = runs().next().map_or(&DEFAULT_PERCENTILES[..], |r| {
         r.shown_percentiles(&DEFAULT_PERCENTILES)
     });
-    let named = |prefix: &str| {
-        let percentiles = shown.iter().map(|p| format!("{prefix}{p}"));
-        let all = std::iter::once(format!("{prefix}mean")).chain(percentiles);
-        all.collect::<Vec<_>>()
+    let mut metrics = compare::metrics(shown, paced);
+    metrics.retain(|metric| *metric != Metric::Errors);
+    let title = |metric: &Metric| match metric {
+        Metric::CpuUsPerOp => "CPU µs/op".to_owned(),
+        metric => metric.name(),
     };
-    let mut head = ["configuration", "ops/s", "MiB/s"]
-        .map(str::to_owned)
-        .to_vec();
-    head.extend(named(""));
-    if paced {
-        head.extend(named("service "));
-    }
-    head.extend(["CPU µs/op", "verdict"].map(str::to_owned));
+    let mut head = vec!["configuration".to_owned()];
+    head.extend(metrics.iter().map(title));
+    head.push("verdict".into());
     let is_qualified = runs().any(|run| !qualifiers(std::slice::from_ref(run)).is_empty());
     if is_qualified {
         head.push("qualifiers".into());
     }
     let columns = head.len();
     let mut table = Table::new("Configurations", head);
+    let mut figures = Vec::new();
     for (name, runs) in &set.cases {
         let ends = |verdict: String| {
             let of_runs = is_qualified.then(|| qualifiers(runs));
@@ -124,32 +120,35 @@ fn table(set: &ProfileSet, by_operation: bool) -> Table {
         };
         let operations = explicit_operations(runs);
         let is_split = by_operation && (2..=MAX_OPERATION_ROWS).contains(&operations.len());
-        let rows: Vec<(String, Vec<RowOfRun<'_>>)> = if is_split {
+        let rows: Vec<(String, Vec<Option<Figures<'_>>>)> = if is_split {
             let of = |key: &(String, String)| {
-                let rows = runs
+                let of_runs = runs
                     .iter()
-                    .filter_map(|run| RowOfRun::of_operation(run, key));
-                (format!("{name}: {}", key.0), rows.collect())
+                    .filter_map(|run| Figures::of_operation(run, key));
+                (format!("{name}: {}", key.0), of_runs.map(Some).collect())
             };
             operations.iter().map(of).collect()
         } else {
-            vec![(name.clone(), runs.iter().map(RowOfRun::of_all).collect())]
+            let of_runs = runs.iter().map(|run| Some(Figures::of_all(run)));
+            vec![(name.clone(), of_runs.collect())]
         };
         for (name, of_runs) in rows {
             let mut row = vec![name];
-            row.extend(figures(&of_runs, shown, paced));
+            for metric in &metrics {
+                let figure = FigureOfRuns::of(*metric, &of_runs);
+                row.push(cell(*metric, &figure));
+                figures.push(figure);
+            }
             row.extend(ends(worst.to_string()));
             table.row(row);
         }
     }
-    let doubtful = |r: &Run| any_doubtful(shown.iter().map(|p| r.summary.percentile(*p)));
-    let doubt = runs().any(doubtful).then(|| UNCERTAIN_NOTE.to_owned());
-    table.notes.extend(doubt);
+    table.notes = FigureOfRuns::notes(figures.iter());
     table
 }
 
-/// Names and kinds of the operations of runs, without the opens that other operations make implicitly, which have the
-/// names of the operations.
+/// Names and kinds of the operations of runs, without implicit opens. An implicit open has the name of the operation that
+/// opens the file.
 fn explicit_operations(runs: &[Run]) -> Vec<(String, String)> {
     let names = operation_names(runs.iter()).into_iter().map(|(_, key)| key);
     let all: Vec<(String, String)> = names.collect();
@@ -162,8 +161,7 @@ fn explicit_operations(runs: &[Run]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Qualifiers of runs in words, without the qualifier that every single run has; empty if the figures of no run are
-/// limited.
+/// Qualifiers of runs in words, without the qualifier of every single run; empty without other qualifiers.
 fn qualifiers(runs: &[Run]) -> String {
     let kinds = runs.iter().flat_map(|run| &run.qualifiers).map(|q| q.kind);
     let mut kinds: Vec<QualifierKind> = kinds.filter(|k| *k != QualifierKind::OneRun).collect();
@@ -173,115 +171,11 @@ fn qualifiers(runs: &[Run]) -> String {
     words.join(", ")
 }
 
-/// Row of a run: of all operations together, or of one operation.
-enum RowOfRun<'a> {
-    All(&'a Summary),
-    One(&'a OperationFigures),
-}
-
-impl<'a> RowOfRun<'a> {
-    fn of_all(run: &'a Run) -> Self {
-        Self::All(&run.summary)
-    }
-
-    /// Row of the operation with a name and kind; `None` if the run has no such operation.
-    fn of_operation(run: &'a Run, (name, kind): &(String, String)) -> Option<Self> {
-        let mut found = run.operations.iter();
-        let found = found.find(|o| o.name == *name && o.kind.to_string() == *kind);
-        found.map(Self::One)
-    }
-
-    fn ops(&self) -> u64 {
-        match self {
-            Self::All(s) => s.ops,
-            Self::One(o) => o.ops,
-        }
-    }
-
-    fn ops_per_s(&self) -> f64 {
-        match self {
-            Self::All(s) => s.ops_per_s,
-            Self::One(o) => o.ops_per_s,
-        }
-    }
-
-    fn bytes_per_s(&self) -> f64 {
-        match self {
-            Self::All(s) => s.bytes_per_s,
-            Self::One(o) => o.bytes_per_s,
-        }
-    }
-
-    fn mean_ms(&self) -> f64 {
-        match self {
-            Self::All(s) => s.mean_ms,
-            Self::One(o) => o.latency.mean_ms,
-        }
-    }
-
-    fn service_mean_ms(&self) -> f64 {
-        match self {
-            Self::All(s) => s.service().mean_ms,
-            Self::One(o) => o.service().mean_ms,
-        }
-    }
-
-    fn percentile(&self, at: Percentile) -> Option<PercentileFigure> {
-        match self {
-            Self::All(s) => s.percentile(at),
-            Self::One(o) => o.percentile(at),
-        }
-    }
-
-    fn cpu_us_per_op(&self) -> Option<f64> {
-        match self {
-            Self::All(s) => s.cpu_us_per_op,
-            Self::One(o) => o.cpu_us_per_op,
-        }
-    }
-}
-
-/// Figures of a row: means over the runs of a configuration.
-fn figures(runs: &[RowOfRun<'_>], shown: &[Percentile], paced: bool) -> Vec<String> {
-    let mean = |pick: &dyn Fn(&RowOfRun<'_>) -> f64| {
-        runs.iter().map(pick).sum::<f64>() / runs.len() as f64
-    };
-    let completed = runs.iter().all(|r| r.ops() > 0);
-    let time = |ms: f64| if completed { latency(ms) } else { "-".into() };
-    // The mean of a percentile over the runs counts as uncertain if any run had too few operations for the percentile.
-    let percentile = |at: Percentile, of: PercentileKind| {
-        let figures: Option<Vec<PercentileFigure>> =
-            runs.iter().map(|r| r.percentile(at)).collect();
-        let Some(figures) = figures else {
-            return "-".to_owned();
-        };
-        let ms = figures.iter().map(|f| of.ms(f)).sum::<f64>() / figures.len() as f64;
-        let at_least = figures.iter().any(|f| of.at_least(f));
-        let enough_samples = figures.iter().all(|f| f.enough_samples);
-        marked(&latency(ms), at_least, enough_samples)
-    };
-    let cpu: Option<Vec<f64>> = runs.iter().map(RowOfRun::cpu_us_per_op).collect();
-    let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);
-    let mut cells = vec![
-        rate(mean(&|r| r.ops_per_s())),
-        mib_per_s(mean(&|r| r.bytes_per_s())),
-        time(mean(&|r| r.mean_ms())),
-    ];
-    cells.extend(
-        shown
-            .iter()
-            .map(|p| percentile(*p, PercentileKind::Latency)),
-    );
-    if paced {
-        cells.push(time(mean(&|r| r.service_mean_ms())));
-        cells.extend(
-            shown
-                .iter()
-                .map(|p| percentile(*p, PercentileKind::Service)),
-        );
-    }
-    cells.push(cpu.map_or("-".into(), |c| Metric::CpuUsPerOp.show(c)));
-    cells
+/// Cell of a figure: the mean over the runs; `-` unless every run has the figure.
+fn cell(metric: Metric, figure: &FigureOfRuns) -> String {
+    let values: Option<Vec<f64>> = figure.values.iter().copied().collect();
+    let spread = values.and_then(|values| Spread::of(&values));
+    or_dash(spread.map(|s| figure.show(metric, s.mean)))
 }
 
 /// One line on a run; `number` is its index in the document, from 0.

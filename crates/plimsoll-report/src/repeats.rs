@@ -3,7 +3,6 @@
 use crate::compare::{self, Drift, FigureOfRuns, Metric};
 use crate::document::{Block, Document, Table, Tone};
 use crate::format::or_dash;
-use crate::percentiles::{LOWER_BOUND_NOTE, UNCERTAIN_NOTE, marked};
 use crate::series::{append, head, qualifiers, rate_and_mean, reasons, settled, state};
 use crate::text::reason_codes;
 use plimsoll_measure::compare::{Deviation, Spread};
@@ -96,15 +95,7 @@ fn table(runs: &[&Run], percentiles: Option<&Percentiles>) -> Table {
             .iter()
             .map(|(metric, figure)| cells(*metric, figure)),
     );
-    let notes = [
-        (
-            figures.iter().any(|(_, f)| !f.enough_samples),
-            UNCERTAIN_NOTE,
-        ),
-        (figures.iter().any(|(_, f)| f.at_least), LOWER_BOUND_NOTE),
-    ];
-    let notes = notes.into_iter().filter(|(applies, _)| *applies);
-    table.notes.extend(notes.map(|(_, note)| note.to_owned()));
+    table.notes = FigureOfRuns::notes(figures.iter().map(|(_, figure)| figure));
     table
 }
 
@@ -127,8 +118,7 @@ fn cells(metric: Metric, figure: &FigureOfRuns) -> Vec<String> {
     let spread = Spread::of(&values);
     let is_exact = figure.enough_samples && !figure.at_least;
     let deviation = spread.and_then(|s| s.deviation).filter(|_| is_exact);
-    let show = |v: f64| marked(&metric.show(v), figure.at_least, figure.enough_samples);
-    let of = |value: fn(Spread) -> f64| or_dash(spread.map(|s| show(value(s))));
+    let of = |value: fn(Spread) -> f64| or_dash(spread.map(|s| figure.show(metric, value(s))));
     let interval = |d: Deviation| {
         // No figure is negative.
         let (low, high) = (d.interval.0.max(0.0), d.interval.1);

@@ -265,7 +265,7 @@ pub(crate) fn settled(series: &Series, label: impl Fn(usize, &SeriesRun) -> Stri
 
 /// Offered load of a run of a curve or a search, or the value of the searched parameter.
 pub(crate) fn load_of(run: &SeriesRun) -> Count {
-    Count(run.load.or(run.value).unwrap_or_default())
+    Count(run.load_or_value().unwrap_or_default())
 }
 
 /// Achieved and offered rate, and mean latency.

@@ -32,10 +32,11 @@ pub fn document(sweep: SeriesOf<'_, Sweep>) -> Document {
     let charts = Block::charts(charts::of_series(&sweep));
     let mut columns = names;
     columns.push("verdict");
+    let combinations = Sweep::cells(&sweep.figures.parameters);
     let table = runs(&sweep, "Runs", &columns, |_, run| {
-        let mut cells = values(sweep, run);
-        cells.push(run.verdict.to_string());
-        cells
+        let combination = combinations[run.configuration as usize].iter();
+        let values = combination.map(|(_, value)| value.clone());
+        values.chain([run.verdict.to_string()]).collect()
     });
     let table = Block::table(table).into_iter();
     let runs = table.chain(remarks(&sweep)).collect();
@@ -51,14 +52,8 @@ fn parameters(sweep: SeriesOf<'_, Sweep>) -> impl Iterator<Item = &VariedParamet
     sweep.figures.parameters.iter()
 }
 
-/// Values of a run's parameters.
-fn values(sweep: SeriesOf<'_, Sweep>, run: &SeriesRun) -> Vec<String> {
-    let cells = Sweep::cells(&sweep.figures.parameters);
-    let cell = &cells[run.configuration as usize];
-    cell.iter().map(|(_, value)| value.clone()).collect()
-}
-
-/// The valid run with the highest throughput, and the valid run with the lowest mean latency.
+/// The valid run with the highest throughput, the valid run with the lowest mean latency, and the number of runs that kept
+/// each promise.
 fn achieved(sweep: SeriesOf<'_, Sweep>) -> Vec<Block> {
     let valid = || sweep.series.measured().filter(|run| run.is_valid());
     let name = |run: &SeriesRun| sweep.configuration(run.configuration).name.clone();
@@ -117,7 +112,7 @@ fn matrices(sweep: SeriesOf<'_, Sweep>) -> Vec<Block> {
     tables.into_iter().filter_map(Block::table).collect()
 }
 
-/// One line on a completed run with the index `number`, from 0.
+/// One line on the completed run with the number `number`, from 0.
 #[must_use]
 pub fn line(sweep: SeriesOf<'_, Sweep>, number: usize) -> String {
     let run = &sweep.runs[number];

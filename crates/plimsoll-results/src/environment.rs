@@ -26,8 +26,8 @@ pub struct Environment {
     pub machine: String,
     /// Model name of the machine's first processor; null if `/proc/cpuinfo` states no model.
     pub cpu_model: Option<String>,
-    /// Mitigation of each known vulnerability of processors, by the names and in the words of the kernel, such as
-    /// `Mitigation: PTI`; empty if the kernel does not tell. Mitigations make system calls slower.
+    /// Mitigation of each known vulnerability of processors, in the words of the kernel, such as `Mitigation: PTI`, by
+    /// the kernel's name of the vulnerability; empty if the kernel does not tell. Mitigations make system calls slower.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mitigations: BTreeMap<String, String>,
     /// Number of processors on which Plimsoll's process may run, by its CPU affinity.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a MiB.
 const MIB: f64 = (1 << 20) as f64;
 
-/// Promise of a run's Plan, with the figure of the run and the judgement.
+/// Judgement of a run by a promise of the run's Plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PromiseResult {
     /// Name of the promise; empty for a promise without a name.
@@ -69,7 +69,7 @@ impl PromiseResult {
         let judged = figures
             .into_iter()
             .map(|known| Self::judged(promise, known));
-        // An operation may have rows of several kinds; the row that is worst decides.
+        // The rows of several operations may have one name; the row with the worst judgement decides.
         let worst = judged.min_by(|a, b| {
             let margin = |result: &Self| result.margin.unwrap_or(f64::NEG_INFINITY);
             (a.kept, margin(a))
@@ -92,7 +92,7 @@ impl PromiseResult {
         let figure = match known {
             Ok(figure) => figure,
             Err(unknown) => {
-                let text = format!("{} is not known: {unknown}", condition.figure);
+                let text = format!("the figure `{}` is not known: {unknown}", condition.figure);
                 return result(false, None, None, text);
             }
         };
@@ -137,9 +137,11 @@ impl PromiseResult {
 /// Figures of a run that conditions can test and `run.json` does not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct UnstoredFigures {
-    /// Fraction of the processors that the client may use which the client used; `None` if unknown.
+    /// Processor time that the client used, as a fraction of the processor time that the client may use; `None` if
+    /// unknown.
     client_share: Option<f64>,
-    /// Increase of the backlog over the measured window in nanoseconds; `None` if unknown.
+    /// Increase of the mean backlog from the first tenth of the measured window to the last, in nanoseconds; `None` if
+    /// unknown.
     queue_growth_ns: Option<f64>,
 }
 
@@ -245,35 +247,35 @@ impl<'a> Measured<'a> {
                 all => Ok((self.errors as f64 / all as f64).into()),
             },
             Figure::Stalled => {
-                let (run, _) = self.whole()?;
+                let (run, _) = self.whole();
                 let of_all = run.summary.stalls.iter().filter(|s| s.rank.is_none());
                 let stalled_s: f64 = of_all.map(StallFigure::length_s).sum();
                 Ok((stalled_s / run.window_s).into())
             }
             Figure::Client => {
-                let (_, more) = self.whole()?;
+                let (_, more) = self.whole();
                 more.client_share
                     .map(MeasuredFigure::from)
                     .ok_or_else(|| "the processors of the client were not measured".into())
             }
             Figure::QueueGrowth => {
-                let (_, more) = self.whole()?;
+                let (_, more) = self.whole();
                 more.queue_growth_ns
                     .map(|ns| (ns / 1e9).into())
                     .ok_or_else(|| {
-                        "no operation began at the begin or the end of the window".into()
+                        "no operation began in the first or in the last tenth of the window".into()
                     })
             }
         }
     }
 
-    fn whole(&self) -> Result<(&'a Run, &'a UnstoredFigures), String> {
+    fn whole(&self) -> (&'a Run, &'a UnstoredFigures) {
         self.whole
-            .ok_or_else(|| "single operations do not have the figure".into())
+            .expect("a condition on an operation has a figure of operations")
     }
 
-    /// A percentile in seconds, with the part of its figure that `part` selects: milliseconds, and whether they are a
-    /// lower bound.
+    /// A percentile in seconds. `part` selects the milliseconds of the latency or of the service time, and whether the
+    /// milliseconds are a lower bound.
     fn percentile(
         &self,
         percentile: Percentile,

@@ -173,8 +173,8 @@ impl Run {
         Measured::of(self).share_of_others().ok()
     }
 
-    /// Fraction of the traffic of the work directory's disk that other programs read during the run; 0 if they read
-    /// little, and `None` if unknown, such as in virtual time and of several hosts.
+    /// Share of other programs' reads in the traffic of the work directory's disk, from 0 to 1; 0 if other programs read
+    /// little, and `None` if unknown, such as in virtual time and for several hosts.
     #[must_use]
     pub fn disk_share_of_others(&self) -> Option<f64> {
         let (_, others, share) = Measured::of(self).reads_of_others()?;
@@ -434,7 +434,7 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Bytes that others read from the disk of the work directory, with the name of the disk and the fraction of its
+    /// Reads of other programs from the work directory's disk: name of the disk, number of bytes, and share in the disk's
     /// traffic; `None` if unknown. Writes have no owner: the kernel writes dirty pages later.
     fn reads_of_others(&self) -> Option<(&'a str, u64, f64)> {
         if self.has_several_hosts() || self.run.clock == ClockKind::Virtual {
@@ -467,7 +467,7 @@ impl<'a> Measured<'a> {
         Some((disk, others, others as f64 / traffic as f64))
     }
 
-    /// The qualifier on a disk from which others read much.
+    /// The qualifier for a disk from which other programs read much.
     fn disk_of_others(&self) -> Option<Qualifier> {
         let (disk, others, share) = self.reads_of_others()?;
         (u128::from(others) >= SUBSTANTIAL_BYTES && share >= OTHERS_DISK_SHARE).then(|| {

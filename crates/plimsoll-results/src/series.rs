@@ -45,7 +45,7 @@ use crate::{
     ClockKind, Environment, Kind, Percentile, Percentiles, Program, Reason, ResultsError, Run,
     RunDir, SERIES_FILE, Status, Target, Verdict,
 };
-use plimsoll_plan::{BusinessMetric, Count, Note, Plan};
+use plimsoll_plan::{BusinessMetric, Count, Note, Plan, WorkDirSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
@@ -113,7 +113,8 @@ pub enum SeriesKind {
     Profile(Profile),
     /// A paired comparison of two variants.
     Ab(PairedComparison),
-    /// A sweep: a run of one workload for each value of a parameter, or for each combination of several.
+    /// A sweep: a run of one workload for each value of a parameter, or for each combination of the values of several
+    /// parameters.
     Sweep(Sweep),
 }
 
@@ -271,6 +272,12 @@ impl Configuration {
             None => Some(self.name.clone()).filter(|name| !name.is_empty()),
         }
     }
+
+    /// Place of the files: the work directory, and the URL of the target without options.
+    #[must_use]
+    pub fn place(&self) -> (&WorkDirSpec, &str) {
+        (&self.plan.work_dir, self.target.place())
+    }
 }
 
 impl SeriesKind {
@@ -344,7 +351,7 @@ impl Series {
                 .ok_or_else(|| format!("the files are not laid out for load {load}"))?,
         };
         plan.seed = run.seed;
-        // The next run of a load curve or a search uses the files of this run.
+        // The next run uses the files of this run.
         plan.options.keep |= self.shares_files();
         Ok(plan)
     }
@@ -357,9 +364,8 @@ impl Series {
 
     /// Whether the files of all configurations are in one work directory of one target.
     pub(crate) fn has_one_place(&self) -> bool {
-        let place = |c: &Configuration| (c.plan.work_dir.clone(), c.target.place().to_owned());
-        let first = place(self.configuration(0));
-        self.configurations.iter().all(|c| place(c) == first)
+        let first = self.configuration(0).place();
+        self.configurations.iter().all(|c| c.place() == first)
     }
 
     /// The configuration of the series with the number `number`, from 0.
@@ -372,15 +378,15 @@ impl Series {
         &self.configurations[number as usize]
     }
 
-    /// The Plan of the first configuration, the only configuration unless the series is a profile or a paired
-    /// comparison.
+    /// The Plan of the first configuration, the only configuration of repeated runs, a load curve and a search over
+    /// loads.
     #[must_use]
     pub fn first_plan(&self) -> &Plan {
         &self.configuration(0).plan
     }
 
-    /// The target of the first configuration, the only configuration unless the series is a profile or a paired
-    /// comparison.
+    /// The target of the first configuration, the only configuration of repeated runs, a load curve and a search over
+    /// loads.
     #[must_use]
     pub fn first_target(&self) -> &Target {
         &self.configuration(0).target
@@ -398,8 +404,8 @@ impl Series {
         self.metric().map_or("", |m| &m.name)
     }
 
-    /// Quantity of the series' loads: the unit of the load, or the searched parameter with its unit, such as `iosize in
-    /// k`; empty without both.
+    /// Quantity of the series' loads: the unit of the load, such as `streams`, or the searched parameter with its unit,
+    /// such as `iosize in k`; empty without a business metric and a searched parameter.
     #[must_use]
     pub fn load_name(&self) -> String {
         match self.searched() {

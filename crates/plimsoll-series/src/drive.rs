@@ -453,7 +453,8 @@ fn facts(series: &Series, next: &NextRun) -> RunFacts {
     }
 }
 
-/// Name of a run in the notes of the series: the load, the configuration of a profile, or the results directory.
+/// Name of a run in the notes of the series: the load, the configuration of a profile or of a searched value, or the
+/// results directory.
 fn label(series: &Series, next: &NextRun) -> String {
     let configuration = series.configuration(next.configuration);
     let is_named = configuration.filesystem.is_some() || next.value.is_some();

@@ -20,11 +20,11 @@ pub trait Host {
     /// Makes the configuration of the next run, at a new value of the parameter that a search varies; called at rank 0.
     ///
     /// # Errors
-    /// If the workload or the target refuses the value. By default, because the program knows no workloads.
+    /// If the workload or the target refuses the value. The default implementation refuses every value.
     fn configuration(&self, series: &Series, next: &NextRun) -> Result<Configuration, SeriesError> {
         let _ = series;
         Err(SeriesError::refused(format!(
-            "{}: this program makes no Plans",
+            "{}: this program makes no Plans for new values of a parameter",
             next.directory
         )))
     }

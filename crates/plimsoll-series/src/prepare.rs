@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Length of the period over which the use of disks and processors is measured during a wait.
 const SAMPLE: Duration = Duration::from_millis(500);
 
-/// Maximum wait for lasting unrest: the kernel starts to write old dirty pages every 5 s.
+/// Maximum wait for lasting unrest: the period after which the kernel looks for old dirty pages to write.
 const LASTING_LIMIT: Duration = Duration::from_secs(5);
 
 /// Longest sleep during a wait, after which a stop request of the user is noticed.
@@ -33,8 +33,8 @@ pub(crate) struct Preparation {
 }
 
 /// Runs the commands before a run, up to the first that fails, and waits by the rule `settle`. The output of the commands
-/// is appended to `commands.log` in the directory of the series, `dir`. The wait is short for unrest that the waits
-/// `earlier` of the series did not outwait. Ends early when the user stops the series.
+/// is appended to `commands.log` in the directory of the series, `dir`. The wait is short for unrest that lasted through
+/// the waits `earlier` of the series ([`Settling::lasting`]). Ends early when the user stops the series.
 pub(crate) fn prepare(
     host: &dyn Host,
     dir: &Path,
@@ -57,7 +57,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// Waits by a rule, or until the user stops the series; for the unrest `lasting` a short time only.
+/// Waits by a rule, but only a short time for the unrest `lasting`. Ends early when the user stops the series.
 fn wait(host: &dyn Host, rule: SettleRule, lasting: &[Unrest]) -> Settling {
     match rule {
         SettleRule::Fixed(seconds) => {
@@ -83,8 +83,8 @@ fn wait(host: &dyn Host, rule: SettleRule, lasting: &[Unrest]) -> Settling {
     }
 }
 
-/// Takes samples until one shows no unrest, the limit has passed since `begun`, or the user stops the series; if a sample
-/// shows nothing but the unrest `lasting`, until [`LASTING_LIMIT`] has passed.
+/// Takes samples until a sample shows no unrest, the limit has passed since `begun`, or the user stops the series. After
+/// [`LASTING_LIMIT`], a sample that shows only the unrest `lasting` ends the wait too.
 fn until_rest(
     host: &dyn Host,
     begun: Instant,

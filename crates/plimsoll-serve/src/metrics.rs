@@ -35,7 +35,7 @@ type LiveEntry = (String, LiveRun, Progress);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct NumberOfResults {
     all: u64,
-    /// Number of results with a qualifier of each kind; of a series, with a run that has the qualifier.
+    /// Number of results with a qualifier of each kind. A series has the qualifiers of its runs.
     qualified: BTreeMap<QualifierKind, u64>,
 }
 
@@ -155,7 +155,7 @@ fn render(runs: &[LiveEntry], results: &BTreeMap<String, NumberOfResults>) -> St
         "Results below the results root",
         all.collect(),
     );
-    // A kind without results has a sample too: an absent sample is no zero.
+    // A kind without results has a sample too, because Prometheus does not read an absent sample as zero.
     let qualified = results.iter().flat_map(|(workload, n)| {
         QualifierKind::ALL.iter().map(move |kind| {
             let kind_name = name_in_json(*kind);
@@ -167,7 +167,7 @@ fn render(runs: &[LiveEntry], results: &BTreeMap<String, NumberOfResults>) -> St
     family(
         "plimsoll_qualified_results",
         "gauge",
-        "Results below the results root that the qualifier limits",
+        "Results below the results root that have the qualifier",
         qualified.collect(),
     );
     out + "# EOF\n"
@@ -175,8 +175,9 @@ fn render(runs: &[LiveEntry], results: &BTreeMap<String, NumberOfResults>) -> St
 
 /// Name of a kind of qualifier in `run.json`.
 fn name_in_json(kind: QualifierKind) -> String {
-    let json = serde_json::to_value(kind).expect("a variant without fields is a text");
-    json.as_str().unwrap_or_default().to_owned()
+    let json = serde_json::to_value(kind).expect("a variant without fields is JSON");
+    let name = json.as_str();
+    name.expect("a variant without fields is a text").to_owned()
 }
 
 /// Labels of a sample: id and workload of the run and, optionally, name, kind and quantile of an operation.

@@ -181,13 +181,12 @@ pub fn is_remote(url: &str) -> bool {
 /// or `added_rtt` is returned unchanged.
 #[must_use]
 pub fn with_silence_limit(url: &str, limit: Duration) -> String {
-    let options = url.split_once('?').map_or("", |(_, options)| options);
-    let has = |name: &str| options.split('&').any(|o| o.starts_with(name));
-    if !is_remote(url) || has("timeo=") || has("added_rtt=") {
+    let has = |name: &str| option_of(url, name).is_some();
+    if !is_remote(url) || has("timeo") || has("added_rtt") {
         return url.to_owned();
     }
     let limited = with_option(url, "timeo", &format!("{}ms", limit.as_millis()));
-    if has("retrans=") {
+    if has("retrans") {
         limited
     } else {
         with_option(&limited, "retrans", "0")

@@ -11,7 +11,8 @@ pub struct TargetScheme {
     pub storage: FileStorage,
     /// Whether URLs may name events, which happen to the target during a run.
     pub takes_events: bool,
-    /// Names of the options of URLs, in lists; options of simulated systems, such as events, are not among them.
+    /// Lists of the names of the options of URLs, which `--vary` varies. Options of simulated systems, such as events,
+    /// are not in the lists.
     pub(crate) options: &'static [&'static [&'static str]],
     /// Names of the rows for the procedures that the target calls on a server.
     pub(crate) row_names: fn() -> Vec<&'static str>,

@@ -94,17 +94,21 @@ impl Host for ConsoleHost {
         let dir = Some(&first.plan.work_dir);
         let made = vary::configuration(&parameter.recipe, &values, dir, &events);
         let mut configuration = made.map_err(|e| refused(&e.message))?;
-        let place = |c: &Configuration| (c.plan.work_dir.clone(), c.target.place().to_owned());
-        if place(&configuration) != place(first) {
+        if configuration.place() != first.place() {
             return Err(refused("the value changes the place of the files"));
         }
-        // Whoever resumes a series has seen the commands of its first Plan only.
-        let has_commands = |plan: &Plan| {
-            let mut phases = plan.script.iter();
-            phases.any(|phase| matches!(phase, Phase::System { .. }))
+        // A user who resumes a series of another person has allowed only the commands that the series contains.
+        let commands = |plan: &Plan| -> Vec<String> {
+            let commands = plan.script.iter().filter_map(|phase| match phase {
+                Phase::System { command } => Some(command.clone()),
+                _ => None,
+            });
+            commands.collect()
         };
-        if has_commands(&configuration.plan) && !has_commands(&first.plan) {
-            return Err(refused("the value adds shell commands"));
+        if commands(&configuration.plan) != commands(&first.plan) {
+            return Err(refused(
+                "the value changes the shell commands of the workload",
+            ));
         }
         let settings = Settings {
             target: configuration.target.url.clone(),

@@ -7,8 +7,7 @@ use plimsoll_plan::{Condition, OnError, Plan};
 use std::ffi::OsStr;
 
 /// Plan of a workload at load `max`, the highest load of a curve or search, with the given criteria and the conditions
-/// `until` that no valid run meets. The files of every
-/// smaller load are a part of the files at load `max`.
+/// `until`, which no valid run meets. The files of every smaller load are a part of the files at load `max`.
 ///
 /// # Errors
 /// If the workload is unknown or has no business metric, or if `max` is out of the workload's range of loads.

@@ -67,23 +67,11 @@ pub fn series(
     }
 }
 
-/// A configuration without a name, for runs of a Plan on the target of `how`.
+/// A configuration without a name, for runs of a Plan on the target of a URL.
 ///
 /// # Errors
 /// If the target's system is unknown, the Plan lacks the phase of an event, or the process has no current directory.
 pub fn configuration(
-    plan: Plan,
-    how: &CommonRunArgs,
-    events: &EventArgs,
-) -> Result<Configuration, CommandError> {
-    configuration_on(plan, &how.files.target, &events.event)
-}
-
-/// A configuration without a name, for runs of a Plan on the target of a URL.
-///
-/// # Errors
-/// As of [`configuration`].
-pub fn configuration_on(
     mut plan: Plan,
     url: &str,
     events: &[EventSpec],
@@ -112,7 +100,7 @@ pub fn of_workload(
     ranks: u32,
 ) -> Result<Series, CommandError> {
     let name = plan.name.clone();
-    let only = configuration(plan, how, events)?;
+    let only = configuration(plan, &how.files.target, &events.event)?;
     Ok(series(kind, &name, vec![only], how, events, ranks))
 }
 

@@ -109,10 +109,7 @@ fn curve_headline(curve: SeriesOf<'_, LoadCurve>, jobs: usize) -> String {
     } else {
         String::new()
     };
-    let jobs = match jobs.min(left.len()) {
-        0 | 1 => String::new(),
-        n => format!(", {n} points at a time"),
-    };
+    let jobs = at_a_time(jobs, left.len(), "points");
     let (warmup_s, window_s) = curve.times_s();
     format!(
         "{}{}: {count}{range}, each {} of warm-up and {} measured: about {}{}{filling}; {}, target {target}{}{jobs}",
@@ -125,6 +122,14 @@ fn curve_headline(curve: SeriesOf<'_, LoadCurve>, jobs: usize) -> String {
         files_of(plan, target),
         ranks_of(curve.ranks),
     )
+}
+
+/// Words on the number of runs that are made at the same time; empty for one run at a time.
+fn at_a_time(jobs: usize, left: usize, runs: &str) -> String {
+    match jobs.min(left) {
+        0 | 1 => String::new(),
+        n => format!(", {n} {runs} at a time"),
+    }
 }
 
 fn search_headline(search: SeriesOf<'_, LoadSearch>) -> String {
@@ -167,10 +172,7 @@ fn sweep_headline(sweep: SeriesOf<'_, Sweep>, jobs: usize) -> String {
     let parameters: Vec<String> = parameters
         .map(|p| format!("{}={}", p.name, p.values.join(",")))
         .collect();
-    let jobs = match jobs.min(missing) {
-        0 | 1 => String::new(),
-        n => format!(", {n} runs at a time"),
-    };
+    let jobs = at_a_time(jobs, missing, "runs");
     format!(
         "{}{}: {runs}{left} over {}: about {}{} plus the time to create the files; {}, target {}{}{jobs}",
         sweep.name,

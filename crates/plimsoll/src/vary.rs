@@ -17,17 +17,17 @@ const LOAD: &str = "load";
 /// Name of the varied rate: the event rate of a Filebench workload, or the rate of all processes of a mix.
 const RATE: &str = "rate";
 
-/// Maximum number of a workload's parameters that a message lists.
+/// Maximum number of a workload's parameters for a message that lists the parameters.
 const MAX_LISTED: usize = 16;
 
 /// Place of a varied parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Parameter of the workload, as of `--set`.
+    /// Parameter of the workload, which `--set` changes too.
     Workload,
-    /// Load in business metrics, as of `--load`.
+    /// Load in business metrics, which `--load` sets too.
     Load,
-    /// Rate of events or of operations.
+    /// Rate of events of a Filebench workload, or of all operations of a mix.
     Rate,
     /// Option of the target's URL.
     Target,
@@ -36,7 +36,7 @@ enum Place {
 /// The place of the parameter `name`. A parameter of the workload has precedence over other places of the same name.
 ///
 /// # Errors
-/// If nothing of the name can vary; the message names what can.
+/// If no place has the name; the message names the parameters that can vary.
 fn place_of(
     name: &str,
     source: &WorkloadSource,
@@ -57,13 +57,8 @@ fn place_of(
         _ => {}
     }
     let own = parameters.iter().map(|p| p.name.as_str());
-    let known = || {
-        own.clone()
-            .chain([LOAD, RATE])
-            .chain(options.iter().copied())
-    };
     let listed = match parameters.len() {
-        0 => "there is no parameter of the workload".to_owned(),
+        0 => "the workload has no parameters".to_owned(),
         n if n > MAX_LISTED => format!(
             "`plimsoll workloads show {}` lists the workload's parameters",
             source.name
@@ -73,14 +68,18 @@ fn place_of(
             own.clone().collect::<Vec<_>>().join(", ")
         ),
     };
-    let of_target = match options[..] {
-        [] => String::new(),
-        _ => format!(", and the target {}", options.join(", ")),
+    let others = match options[..] {
+        [] => format!("{LOAD} and {RATE}"),
+        _ => format!(
+            "{LOAD}, {RATE} and the target's options {}",
+            options.join(", ")
+        ),
     };
-    let hint = nearest(name, known());
+    let known = own.chain([LOAD, RATE]).chain(options.iter().copied());
+    let hint = nearest(name, known);
     let hint = hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     Err(CommandError::usage(format!(
-        "--vary: `{name}` cannot vary: {listed}; further {LOAD} and {RATE}{of_target}{hint}"
+        "--vary: `{name}` cannot vary: {listed}; other parameters are {others}{hint}"
     )))
 }
 
@@ -155,8 +154,8 @@ fn source_of(recipe: &Recipe) -> WorkloadSource {
     }
 }
 
-/// The configuration of values of parameters, each a name and a text, without a name of its own. A new work directory is
-/// the work directory `first` of the series' first configuration.
+/// The configuration of `values`, which are names of parameters with texts, without a name of its own. `first` is the work
+/// directory of the series' first configuration, which replaces a temporary work directory.
 ///
 /// # Errors
 /// If a parameter cannot vary, or the workload or the target refuses a value.
@@ -204,14 +203,14 @@ pub fn configuration(
     {
         plan.work_dir.dir.clone_from(&first.dir);
     }
-    new_series::configuration_on(plan, &target, events)
+    new_series::configuration(plan, &target, events)
 }
 
-/// First value of a search over the parameter `name`, without a given value: the value of the workload, of its settings or
-/// of the target's URL.
+/// First value of a search over the parameter `name` if the user gives no first value: the value by the settings, by the
+/// workload or by the target's URL.
 ///
 /// # Errors
-/// If the parameter cannot vary or has no whole number as value.
+/// If the parameter cannot vary, or its value is not a whole number.
 pub fn first_value(recipe: &Recipe, name: &str) -> Result<SearchStart, CommandError> {
     let source = source_of(recipe);
     let parsed = workload::parse(&source)?;

@@ -68,7 +68,8 @@ impl MixProgram {
             true => self.slots(files),
             false => 0,
         };
-        // Mapped bytes are copied to a file in memory, which the worker keeps, or from such a file.
+        // Mapped reads copy to a file in memory, which the worker keeps open. A mapped write may open another file in
+        // memory, from which the write copies.
         let sink = u32::from(ops().any(|op| matches!(op, MixOp::MmapRead)));
         let own = ops().map(|op| match op {
             MixOp::Copyfile => 2,

@@ -105,9 +105,13 @@ impl Compiled {
             Program::Job(job) => {
                 job.for_each_row(&mut |row| compiled.rows.push(row.0));
                 compiled.slots = job.open_files.min(job.files);
-                // Mapped bytes are copied to a file in memory, which the worker keeps, or from such a file.
-                let sink = job.transfers().is_some_and(|t| t.access.mapped);
-                compiled.descriptors = compiled.slots + u32::from(sink);
+                // Mapped reads copy to a file in memory, which the worker keeps open. A mapped write may open another file
+                // in memory, from which the write copies.
+                let mapped = job.transfers().filter(|t| t.access.mapped);
+                let in_memory = mapped.map_or(0, |t| {
+                    u32::from(t.reads.is_some()) + u32::from(t.writes.is_some())
+                });
+                compiled.descriptors = compiled.slots + in_memory;
                 compiled.job = Some(Arc::new((**job).clone()));
             }
             // Ranks of a pattern generate their steps.

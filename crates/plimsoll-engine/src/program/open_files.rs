@@ -7,7 +7,7 @@ use plimsoll_plan::{Op, Step, Value};
 struct OpenSlots {
     /// Slots that may hold an open file.
     files: u128,
-    /// Slots with an asynchronous write since their last close. `posix` duplicates the descriptor of the file.
+    /// Slots with an asynchronous write since their last close, for which `posix` duplicates the descriptor of the file.
     doubled: u128,
 }
 
@@ -16,7 +16,7 @@ impl OpenSlots {
         self.files.count_ones() + (self.files & self.doubled).count_ones()
     }
 
-    /// Adds the slots of another execution of the sequence, which may have taken place instead.
+    /// Adds the slots of an alternative execution of the sequence.
     fn add(&mut self, other: Self) {
         self.files |= other.files;
         self.doubled |= other.doubled;
@@ -30,9 +30,9 @@ struct OpenFiles {
     most: u32,
 }
 
-/// Maximum number of descriptors that a worker of the sequence holds open, in slots with numbers and by an operation.
-/// The number is exact for `posix` without io_uring if every step is executed, and an upper bound otherwise. Slots of
-/// rotating opens do not count.
+/// Maximum number of descriptors that a worker of the sequence holds open, in slots with numbers and by an operation;
+/// the number excludes the slots of rotating opens. The number is exact for `posix` without io_uring if every step is
+/// executed, and an upper bound otherwise.
 pub(super) fn of_sequence(steps: &[Step]) -> u32 {
     let mut files = OpenFiles::default();
     files.repeat(steps);
@@ -40,8 +40,8 @@ pub(super) fn of_sequence(steps: &[Step]) -> u32 {
 }
 
 impl OpenFiles {
-    /// Follows two repetitions, or one if it leaves the slots as they were. Every repetition opens and closes the same
-    /// slots, so the third and all later repetitions begin as the second.
+    /// Follows two repetitions of the steps, or one repetition if the first leaves the slots as they were. Every
+    /// repetition opens and closes the same slots, so that all later repetitions begin with the slots of the second.
     fn repeat(&mut self, steps: &[Step]) {
         let begin = self.open;
         self.steps(steps);

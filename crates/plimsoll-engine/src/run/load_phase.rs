@@ -424,7 +424,7 @@ impl<'a> LoadPhase<'a> {
 
     fn wait(&mut self, until: Until, snapshots: Option<Snapshots>, observer: &mut dyn Observer) {
         let mut end = max_wait(until).map_or(Nanos::MAX, |time| self.cursor.saturating_add(time));
-        let mut rule = self.rule_of(until);
+        let mut rule = self.rule_of(until, self.cursor);
         if rule.is_none() {
             self.release_hold();
         }

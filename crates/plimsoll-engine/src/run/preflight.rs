@@ -61,7 +61,7 @@ pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineEr
     look(plan, settings, 1)
 }
 
-/// Support of the target of a run, at the work directory of the Plan, for direct I/O.
+/// Support for direct I/O of a run's target at the work directory of the Plan.
 ///
 /// # Errors
 /// If the target cannot be inspected.

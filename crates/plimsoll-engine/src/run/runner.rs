@@ -525,8 +525,9 @@ impl Runner<'_> {
     fn state_of(&self, id: FilesetId) -> Arc<FilesetState> {
         let part = rank_partition::part(self.plan, id, self.team);
         let layout = self.layouts[id.0 as usize].clone();
-        let own_records = |g: &WorkerGroup| g.program.mix().is_some() || g.program.job().is_some();
-        Arc::new(if self.plan.groups.iter().all(own_records) {
+        let chooses_files =
+            |g: &WorkerGroup| g.program.mix().is_some() || g.program.job().is_some();
+        Arc::new(if self.plan.groups.iter().all(chooses_files) {
             FilesetState::without_entries(id, layout)
         } else {
             FilesetState::part(id, layout, part)

@@ -171,7 +171,7 @@ pub(crate) struct WorkerContext {
     pub(crate) cap_usage: Box<[CapUsage]>,
     /// Counts of the events that the worker has taken.
     pub(crate) events: WindowCounts,
-    /// Backlogs of the event schedule; `None` until the worker follows the schedule.
+    /// Backlogs of the event schedule; `None` until the worker takes an event of the schedule.
     pub(crate) event_backlog: Option<Box<EventBacklog>>,
     pub(crate) seen: Box<[u64]>,
     pub(crate) semaphores: Box<[Arc<Semaphore>]>,

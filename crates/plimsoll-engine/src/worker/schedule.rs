@@ -4,9 +4,8 @@ use super::context::{ExitReason, WorkerContext, WorkerExit};
 use super::pacer::Pacer;
 use crate::schedule::WindowCounts;
 use crate::sync::lock;
-use plimsoll_measure::{OpTimes, ProcessCounts, WindowBacklog, WindowBounds};
+use plimsoll_measure::{Nanos, OpTimes, ProcessCounts, WindowBacklog, WindowBounds};
 use plimsoll_plan::{Pacing, Rng};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The schedule of a worker; without a pacer, an operation begins when the operation before has ended.
 pub(super) struct Schedule {
@@ -19,10 +18,10 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(pacing: Option<Pacing>, context: &WorkerContext, rng: &mut Rng) -> Self {
-        let started = context.shared.started.load(Relaxed);
+    /// A schedule that begins at `begin`.
+    pub(super) fn new(pacing: Option<Pacing>, begin: Nanos, rng: &mut Rng) -> Self {
         Self {
-            pacer: pacing.map(|p| Pacer::new(p.rate, p.arrivals, started, rng)),
+            pacer: pacing.map(|p| Pacer::new(p.rate, p.arrivals, begin, rng)),
             start_row: pacing.map_or(0, |p| p.start.0),
             counts: WindowCounts::default(),
             backlog: Box::default(),

@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::job::{FileOrder, Job, JobWork, NameOp, OffsetOrder, Spread, Transfers};
-use crate::{Bytes, Count, Plan, Value, counted, show_duration};
+use crate::{Arrivals, Bytes, Count, Plan, counted, show_duration};
 use std::fmt::{self, Formatter};
 use std::time::Duration;
 
@@ -38,21 +38,20 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, job: &Job) -> fmt::Resul
 }
 
 fn transfers(f: &mut Formatter<'_>, plan: &Plan, t: &Transfers) -> fmt::Result {
-    for (direction, verb) in t
-        .reads
-        .iter()
-        .map(|d| (d, "reads"))
-        .chain(t.writes.iter().map(|d| (d, "writes")))
-    {
-        let share = match (t.reads, t.writes, verb) {
-            (Some(_), Some(_), "reads") => format!(", {} % of the transfers", t.read_percent),
-            (Some(_), Some(_), _) => format!(", {} % of the transfers", 100 - t.read_percent),
-            _ => String::new(),
+    let directions = [
+        (t.reads, "reads", t.read_percent),
+        (t.writes, "writes", 100u8.saturating_sub(t.read_percent)),
+    ];
+    for (direction, verb, percent) in directions {
+        let Some(direction) = direction else {
+            continue;
         };
-        let size = match direction.size {
-            Value::Const(bytes) => Bytes(bytes).to_string(),
-            drawn => names::bytes(plan, drawn),
+        let share = if t.directions().count() > 1 {
+            format!(", {percent} % of the transfers")
+        } else {
+            String::new()
         };
+        let size = names::bytes(plan, direction.size);
         let name = names::row(plan, direction.row);
         writeln!(f, "    {name}: {verb} {size}{share}")?;
     }
@@ -97,23 +96,18 @@ fn transfers(f: &mut Formatter<'_>, plan: &Plan, t: &Transfers) -> fmt::Result {
             "    {} transfers per second of each thread, {} arrivals",
             pacing.rate,
             match pacing.arrivals {
-                crate::Arrivals::Constant => "constant",
-                crate::Arrivals::Poisson => "Poisson",
+                Arrivals::Constant => "constant",
+                Arrivals::Poisson => "Poisson",
             }
         )?;
     }
-    match (t.bytes, t.transfers) {
-        (None, None) => writeln!(f, "    until the run ends"),
-        (Some(bytes), None) => writeln!(f, "    ends after {}", Bytes(bytes)),
-        (None, Some(n)) => writeln!(f, "    ends after {} transfers", Count(n)),
-        (Some(bytes), Some(n)) => {
-            writeln!(
-                f,
-                "    ends after {} or {} transfers",
-                Bytes(bytes),
-                Count(n)
-            )
-        }
+    let bytes = t.bytes.map(|bytes| Bytes(bytes).to_string());
+    let transfers = t.transfers.map(|n| counted(n, "transfer", "transfers"));
+    let limits: Vec<String> = bytes.into_iter().chain(transfers).collect();
+    if limits.is_empty() {
+        writeln!(f, "    until the run ends")
+    } else {
+        writeln!(f, "    ends after {}", limits.join(" or "))
     }
 }
 

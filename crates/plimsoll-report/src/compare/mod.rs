@@ -18,7 +18,7 @@ pub(crate) use order::Drift;
 pub use pairs::{Effect, PairedEffects, of_pairs};
 pub use profiles::{ProfileSet, of_profiles};
 pub use results::{Results, side_by_side};
-pub(crate) use runs::{FigureOfRuns, metrics, operation_names};
+pub(crate) use runs::{FigureOfRuns, Figures, metrics, operation_names};
 pub use runs::{OPERATION_PERCENTILES, RunSet, TOTAL_PERCENTILES, of_runs};
 pub use show::{blocks, document, letter};
 pub(crate) use significance::note_on_real;

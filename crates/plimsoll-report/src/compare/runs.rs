@@ -3,7 +3,7 @@
 use super::order::{confounder, drift_warning};
 use super::{ALL, ComparedResult, Comparison, Metric, Row, Value, distinct};
 use crate::format::MIB;
-use crate::percentiles::PercentileKind;
+use crate::percentiles::{LOWER_BOUND_NOTE, PercentileKind, UNCERTAIN_NOTE, marked};
 use crate::standstill;
 use plimsoll_plan::Bytes;
 use plimsoll_results::{
@@ -48,7 +48,7 @@ pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> 
 }
 
 /// Compared figures of one row of a run: one operation, or all operations together.
-pub(super) struct Figures<'a> {
+pub(crate) struct Figures<'a> {
     ops: u64,
     /// Operations per second, bytes per second, and number of errors; `None` if the run measured nothing.
     measured: Option<(f64, f64, u64)>,
@@ -62,7 +62,7 @@ pub(super) struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    pub(super) fn of_all(run: &'a Run) -> Self {
+    pub(crate) fn of_all(run: &'a Run) -> Self {
         let s = &run.summary;
         Self {
             ops: s.ops,
@@ -77,7 +77,7 @@ impl<'a> Figures<'a> {
     }
 
     /// Figures of an operation by name and kind; `None` if the run has no such operation.
-    pub(super) fn of_operation(run: &'a Run, (name, kind): &(String, String)) -> Option<Self> {
+    pub(crate) fn of_operation(run: &'a Run, (name, kind): &(String, String)) -> Option<Self> {
         let mut found = run.operations.iter();
         let found = found.find(|o| o.name == *name && o.kind.to_string() == *kind);
         found.map(Self::of_one)
@@ -136,7 +136,7 @@ fn kind_of(metric: Metric) -> PercentileKind {
 pub(crate) struct FigureOfRuns {
     /// Figure of each run; `None` for a run without the figure.
     pub(crate) values: Vec<Option<f64>>,
-    /// Whether every run has enough operations for the figure, a percentile; true if the figure is not a percentile.
+    /// Whether every run has enough operations for the percentile; true if the figure is not a percentile.
     pub(crate) enough_samples: bool,
     /// Whether the figure of any run is only a lower bound, because of operations in flight at the end.
     pub(crate) at_least: bool,
@@ -150,7 +150,8 @@ impl FigureOfRuns {
         Self::of(metric, &all)
     }
 
-    fn of(metric: Metric, runs: &[Option<Figures<'_>>]) -> Self {
+    /// A figure of one row of runs; `None` stands for a run without the row.
+    pub(crate) fn of(metric: Metric, runs: &[Option<Figures<'_>>]) -> Self {
         let of = kind_of(metric);
         let known = || runs.iter().flatten();
         let percentiles = metric.percentile().into_iter();
@@ -161,6 +162,21 @@ impl FigureOfRuns {
             enough_samples: percentiles.iter().all(|f| f.enough_samples),
             at_least: percentiles.iter().any(|f| of.at_least(f)),
         }
+    }
+
+    /// A value of the figure `metric`, with the marks of a lower bound and of too few operations.
+    pub(crate) fn show(&self, metric: Metric, value: f64) -> String {
+        marked(&metric.show(value), self.at_least, self.enough_samples)
+    }
+
+    /// Explanations of the marks of figures, for the end of a table.
+    pub(crate) fn notes<'a>(figures: impl Iterator<Item = &'a Self> + Clone) -> Vec<String> {
+        let notes = [
+            (figures.clone().any(|f| !f.enough_samples), UNCERTAIN_NOTE),
+            (figures.clone().any(|f| f.at_least), LOWER_BOUND_NOTE),
+        ];
+        let notes = notes.into_iter().filter(|(applies, _)| *applies);
+        notes.map(|(_, note)| note.to_owned()).collect()
     }
 }
 
@@ -311,12 +327,12 @@ const FACTS: [Fact; 23] = [
     }),
 ];
 
-/// Minimum difference between the dirty bytes before the measured windows, for a warning: a disk of 100 MiB/s writes so
-/// many bytes in most of a second, which delays the operations of a short window.
+/// Minimum difference between the dirty bytes before the measured windows, for a warning: a disk of 100 MiB/s writes
+/// 64 MiB in 0.64 s, which delays the operations of a short window.
 const MIN_DIFFERENCE_OF_DIRTY_BYTES: f64 = (64 << 20) as f64;
 
-/// Minimum ratio of the dirty bytes before the measured windows, for a warning: twice the bytes keep the disk busy twice
-/// as long.
+/// Minimum ratio of the dirty bytes before the measured windows, for a warning: the time to write dirty bytes is
+/// proportional to their number.
 const MIN_RATIO_OF_DIRTY_BYTES: f64 = 2.0;
 
 /// Minimum difference between the used fractions of the file systems, for a warning: fuller file systems scatter new
@@ -349,8 +365,8 @@ fn of_work_dir(run: &Run, fact: fn(&WorkDir) -> Option<String>) -> String {
     }
 }
 
-/// Figures of the first runs of two sets that are too different: the figure of the first set that has the figure, and
-/// figure and name of another set. `None` if no two figures are too different.
+/// Figures of the first runs of two sets that are too different: the figure of the first set that has the figure, and the
+/// figure and the name of the first set that differs. `None` if no figure is too different.
 fn far_apart<'a>(
     sets: &[RunSet<'a>],
     figure: impl Fn(&Run) -> Option<f64>,
@@ -402,8 +418,8 @@ fn mitigations(sets: &[RunSet<'_>]) -> Option<String> {
     let (other, of_other) = all.find(|(_, mitigations)| *mitigations != first)?;
     let names = distinct(first.keys().chain(of_other.keys()).cloned());
     let differ = |name: String| {
-        let (here, there) = (first.get(&name), of_other.get(&name));
-        (here != there).then(|| format!("{name}: {}, but {}", known(here), known(there)))
+        let (a, b) = (first.get(&name), of_other.get(&name));
+        (a != b).then(|| format!("{name}: {}, but {}", known(a), known(b)))
     };
     let list: Vec<String> = names.into_iter().filter_map(differ).collect();
     Some(format!(

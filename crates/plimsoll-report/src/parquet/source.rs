@@ -52,8 +52,8 @@ pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
         Some(RunSource {
             path: results.path().to_owned(),
             run_path: below.to_string_lossy().into_owned(),
-            load: run.load.or(run.value),
-            load_metric: run.load.or(run.value).map(|_| series.load_name()),
+            load: run.load_or_value(),
+            load_metric: run.load_or_value().map(|_| series.load_name()),
             profile_case: filesystem.as_ref().map(|_| configuration.name.clone()),
             profile_filesystem: filesystem,
             ..single.clone()

@@ -80,7 +80,7 @@ fn every_figure_is_compared_with_its_limit() {
         (
             "cpu < 1ms",
             false,
-            "cpu is not known: processor time was not measured",
+            "the figure `cpu` is not known: processor time was not measured",
         ),
     ] {
         let run = run(&[promise], rows());
@@ -164,9 +164,18 @@ fn without_operations_there_are_no_latencies() {
     assert_eq!(
         judged(&run),
         [
-            (false, "p99 is not known: no operation completed"),
-            (false, "mean is not known: no operation completed"),
-            (false, "errors is not known: no operation completed"),
+            (
+                false,
+                "the figure `p99` is not known: no operation completed"
+            ),
+            (
+                false,
+                "the figure `mean` is not known: no operation completed"
+            ),
+            (
+                false,
+                "the figure `errors` is not known: no operation completed"
+            ),
         ]
     );
 }

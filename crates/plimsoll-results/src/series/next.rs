@@ -13,7 +13,7 @@ pub struct NextRun {
     pub configuration: u32,
     /// Offered load in business metrics; `None` unless the series is a curve or a search.
     pub load: Option<u64>,
-    /// Value of the parameter in a search over a parameter; `None` in other series.
+    /// Value of the parameter in a search over a parameter, in the unit of the search; `None` in other series.
     pub value: Option<u64>,
     /// Purpose of the run in a search; `None` in other series.
     pub purpose: Option<Purpose>,
@@ -64,8 +64,8 @@ pub trait Strategy {
     }
 
     /// Whether the runs of the series use each other's files: one data set that grows with the load, or the filesets of
-    /// configurations in one work directory, of which the engine creates those that a run changes or lacks. The end of the
-    /// series releases the work directory.
+    /// configurations in one work directory, where the engine creates filesets that an earlier run changed or that do not
+    /// exist. The end of the series releases the work directory.
     fn shares_files(&self, series: &Series) -> bool {
         let _ = series;
         false
@@ -125,7 +125,8 @@ pub(super) fn missing_of(
     planned.filter(is_missing).collect()
 }
 
-/// End of a series whose runs do not depend on each other and are all made: failed runs can be repeated.
+/// End of a series whose runs do not depend on each other, after the last run. A series with failed runs ends as failed,
+/// so that `resume` can repeat the failed runs.
 pub(super) fn end_of_independent(series: &Series) -> Step {
     let failed = series.runs.iter();
     let failed = failed.filter(|run| run.verdict == Verdict::Failed).count();
@@ -138,7 +139,8 @@ pub(super) fn end_of_independent(series: &Series) -> Step {
     }
 }
 
-/// Name of a directory for a text of the user, in ASCII: characters other than letters, digits and `.-_=,` become `_`.
+/// Name of a directory for a text of the user, in ASCII: a leading dot and characters other than letters, digits and
+/// `.-_=,` become `_`.
 pub(super) fn directory_name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ".-_=,".contains(c);
     let name: String = text

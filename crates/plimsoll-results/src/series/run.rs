@@ -124,6 +124,13 @@ pub struct CriterionResult {
 }
 
 impl SeriesRun {
+    /// Load of a run of a curve or a search, or value of the parameter in a search over a parameter; `None` in other
+    /// series.
+    #[must_use]
+    pub fn load_or_value(&self) -> Option<u64> {
+        self.load.or(self.value)
+    }
+
     /// Makes the entry of `run`, which was made for the request `next`; `directory` is the name of the run's results
     /// directory.
     #[must_use]

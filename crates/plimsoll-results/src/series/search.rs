@@ -1,7 +1,8 @@
 //! Search for the load line: the highest load, or the highest value of a parameter, that is sustained.
 //!
-//! Rules and load line call every searched value a load. The next load is a function of the runs so far ([`SearchRules::next`]). An interrupted search can therefore be
-//! resumed, and a search can be tested against systems that are only a formula.
+//! The rules and the load line call every searched value a load. The next load is a function of the runs so far
+//! ([`SearchRules::next`]). An interrupted search can therefore be resumed, and a search can be tested against systems
+//! that are only a formula.
 
 use crate::series::next::{check_metric, directory_name};
 use crate::series::{MAX_LOAD, NextRun, Recipe, Series, SeriesRun, SeriesState, Step, Strategy};
@@ -26,9 +27,10 @@ const MAX_COMPARED_MARGIN: f64 = 0.25;
 /// Default resolution of a search: the sustained load divided by this number.
 const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 
-/// Minimum growth of throughput over two doublings of the load, as a fraction, below which the throughput has stopped
-/// growing. Both ends of the doublings have [`SearchRules::confirm_runs`] runs before the mean rates decide.
-const MIN_SATURATION_GROWTH: f64 = 0.05;
+/// Maximum growth of throughput over two doublings of the load, as a fraction, of a system whose throughput has stopped
+/// growing. The first and the last of the three loads have [`SearchRules::confirm_runs`] runs before their mean rates
+/// decide.
+const MAX_SATURATED_GROWTH: f64 = 0.05;
 
 /// Search for the load line of a workload, the highest sustained load or value of a parameter: rules, and the load line
 /// so far.
@@ -62,12 +64,44 @@ impl LoadSearch {
             ..Self::new(rules)
         }
     }
+
+    /// The next run of the search, at a load or at a value of the parameter. The configuration of a new value follows the
+    /// configurations of the series.
+    fn run(&self, series: &Series, load: u64, purpose: Purpose) -> NextRun {
+        let number = series.measured().count() + 1;
+        let next = NextRun {
+            configuration: 0,
+            load: None,
+            value: None,
+            purpose: Some(purpose),
+            seed: series.first_plan().seed,
+            directory: format!("run-{number:02}-load-{load}"),
+        };
+        let Some(parameter) = &self.parameter else {
+            return NextRun {
+                load: Some(load),
+                ..next
+            };
+        };
+        let name = parameter.configuration(load);
+        let known = series.configurations.iter().position(|c| c.name == name);
+        NextRun {
+            configuration: known.unwrap_or(series.configurations.len()) as u32,
+            value: Some(load),
+            directory: directory_name(&format!(
+                "run-{number:02}-{}-{}",
+                parameter.name,
+                parameter.value(load)
+            )),
+            ..next
+        }
+    }
 }
 
 /// Parameter whose values a search varies, each with a Plan of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchedParameter {
-    /// Name of the parameter: of the workload, or of an option of the target's URL.
+    /// Name of the parameter: a parameter of the workload, `load`, `rate`, or an option of the target's URL.
     pub name: String,
     /// Unit that follows each value, such as `k` or `ms`; empty for values without a unit.
     pub unit: String,
@@ -104,7 +138,7 @@ fn trials(runs: &[SeriesRun]) -> Vec<TrialRun> {
     measured
         .filter_map(|run| {
             Some(TrialRun {
-                load: run.load.or(run.value)?,
+                load: run.load_or_value()?,
                 passed: run.is_valid(),
                 margin: run.margin,
                 ops_per_s: run.achieved_ops_per_s,
@@ -112,40 +146,6 @@ fn trials(runs: &[SeriesRun]) -> Vec<TrialRun> {
             })
         })
         .collect()
-}
-
-impl LoadSearch {
-    /// The next run of the search, at a load or at a value of the parameter. The configuration of a new value follows the
-    /// configurations of the series.
-    fn run(&self, series: &Series, load: u64, purpose: Purpose) -> NextRun {
-        let number = series.measured().count() + 1;
-        let next = NextRun {
-            configuration: 0,
-            load: None,
-            value: None,
-            purpose: Some(purpose),
-            seed: series.first_plan().seed,
-            directory: format!("run-{number:02}-load-{load}"),
-        };
-        let Some(parameter) = &self.parameter else {
-            return NextRun {
-                load: Some(load),
-                ..next
-            };
-        };
-        let name = parameter.configuration(load);
-        let known = series.configurations.iter().position(|c| c.name == name);
-        NextRun {
-            configuration: known.unwrap_or(series.configurations.len()) as u32,
-            value: Some(load),
-            directory: directory_name(&format!(
-                "run-{number:02}-{}-{}",
-                parameter.name,
-                parameter.value(load)
-            )),
-            ..next
-        }
-    }
 }
 
 impl Strategy for LoadSearch {
@@ -348,8 +348,8 @@ impl LoadTally {
 }
 
 impl SearchRules {
-    /// Rules of a search from `start` to `max`, or without a highest load, with three runs of each end of the interval, a resolution of 2 % of the
-    /// load, a minimum margin spread of 2 %, and at most 60 runs.
+    /// Rules of a search from `start` to `max`, or to [`MAX_LOAD`] without `max`, with three runs at each end of the
+    /// interval, a resolution of 2 % of the load, a minimum margin spread of 2 %, and at most 60 runs.
     ///
     /// # Errors
     /// One sentence if `start` is 0 or above `max`.
@@ -466,7 +466,7 @@ impl SearchRules {
         let of = |load: u64| tallies.get(&load);
         let (before, last) = (of(highest / 4)?, of(highest)?);
         let greatest = last.mean_ops_per_s().max(of(highest / 2)?.mean_ops_per_s());
-        if greatest > before.mean_ops_per_s() * (1.0 + MIN_SATURATION_GROWTH) {
+        if greatest > before.mean_ops_per_s() * (1.0 + MAX_SATURATED_GROWTH) {
             return None;
         }
         let confirm = self.confirm_runs.max(1);

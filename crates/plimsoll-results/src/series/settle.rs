@@ -29,10 +29,10 @@ pub enum SettleRule {
 }
 
 impl SettleRule {
-    /// Checks that the time is in range.
+    /// Checks that the time is from 0 s to a day.
     ///
     /// # Errors
-    /// A sentence on a time above a day, or on a time that is negative or not a number.
+    /// A sentence on a time out of range.
     pub fn check(self) -> Result<(), String> {
         let (Self::Fixed(seconds) | Self::Auto(seconds)) = self;
         match (0.0..=MAX_SETTLE_S).contains(&seconds) {
@@ -54,8 +54,8 @@ pub struct Settling {
     pub waited_for: Vec<Unrest>,
     /// What was still not at rest when the wait ended; empty if the machine came to rest.
     pub remaining: Vec<Unrest>,
-    /// Whether the wait ended before its limit because all that remained is lasting unrest: an earlier wait of the series
-    /// had ended with the same.
+    /// Whether the wait ended before its limit because only lasting unrest remained: unrest that also remained at the end
+    /// of an earlier wait of the series.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lasting: bool,
 }
@@ -145,9 +145,9 @@ impl fmt::Display for Unrest {
 }
 
 impl Settling {
-    /// Lasting unrest, which the next wait need not outwait: what remained at the end of the waits `earlier`, in their
-    /// order, since the machine last came to rest. Dirty pages that shrank to less than half during a wait are not
-    /// lasting, because a further wait helps.
+    /// Lasting unrest, for which the next wait is short: the unrest that remained at the end of the waits `earlier`, from
+    /// first to last, since the machine last came to rest. Dirty pages that shrank to less than half during a wait are
+    /// not lasting, because a further wait helps.
     #[must_use]
     pub fn lasting<'a>(earlier: impl Iterator<Item = &'a Self>) -> Vec<Unrest> {
         let mut lasting = Vec::new();
@@ -161,16 +161,13 @@ impl Settling {
         lasting
     }
 
-    /// Whether the dirty pages `remaining` are less than half of the largest amount during the wait.
+    /// Whether `remaining` is dirty pages of less than half of the largest amount during the wait.
     fn shrank(&self, remaining: &Unrest) -> bool {
-        let largest = |list: &[Unrest]| {
-            let of_kind = list
-                .iter()
-                .filter(|u| u.is_among(std::slice::from_ref(remaining)));
-            of_kind.map(Unrest::amount).fold(0.0, f64::max)
+        let Unrest::DirtyBytes(bytes) = remaining else {
+            return false;
         };
-        matches!(remaining, Unrest::DirtyBytes(_))
-            && remaining.amount() < largest(&self.waited_for) / 2.0
+        let mut largest_amounts = self.waited_for.iter();
+        largest_amounts.any(|u| matches!(u, Unrest::DirtyBytes(largest) if *bytes < largest / 2))
     }
 
     /// The wait in a sentence, such as `waited 4.5 s for dirty pages (120 MiB)`; `None` without a wait.

@@ -1,6 +1,6 @@
 //! Sweep: one run for each value of a parameter, or for each combination of the values of several parameters.
 
-use crate::series::next::{directory_name, end_of_independent, missing_runs};
+use crate::series::next::{directory_name, end_of_independent, missing_of};
 use crate::series::values::VariedNumbers;
 use crate::series::{Configuration, NextRun, Series, SeriesRun, Step, Strategy};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of combinations of values in a sweep.
 pub const MAX_CELLS: usize = 1000;
 
-/// Maximum length of the part of a directory's name that consists of names and values.
+/// Maximum length of a directory's name without a number at the end.
 const MAX_DIRECTORY_BYTES: usize = 120;
 
 /// A workload at every combination of the values of its parameters. The series has one configuration for each
@@ -26,7 +26,7 @@ pub struct Sweep {
 /// A parameter of a sweep, with its values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VariedParameter {
-    /// Name of the parameter: of the workload, or of an option of the target's URL.
+    /// Name of the parameter: a parameter of the workload, `load`, `rate`, or an option of the target's URL.
     pub name: String,
     /// Values of the parameter as texts, in the order of the command line.
     pub values: Vec<String>,
@@ -75,8 +75,8 @@ impl Sweep {
         cells
     }
 
-    /// Name of the configuration of a combination, such as `iosize=4k,nthreads=2`, and the name of its directory, which
-    /// differs from the directories of the configurations `before`.
+    /// Name of the configuration of a combination, such as `iosize=4k,nthreads=2`, and name of the configuration's results
+    /// directory, which differs from the directories of the configurations `before`.
     #[must_use]
     pub fn names(cell: &[(String, String)], before: &[Configuration]) -> (String, String) {
         let pairs: Vec<String> = cell.iter().map(|(n, v)| format!("{n}={v}")).collect();
@@ -101,7 +101,7 @@ impl Sweep {
         number as u32
     }
 
-    /// Number of combinations.
+    /// Number of combinations of values.
     fn count(&self) -> usize {
         let counts = self.parameters.iter().map(|p| p.values.len());
         counts.fold(1, usize::saturating_mul)
@@ -117,15 +117,21 @@ impl Strategy for Sweep {
     }
 
     fn independent(&self, series: &Series) -> Vec<NextRun> {
-        let mut missing = missing_runs(series, 1, |configuration, _| {
-            configuration.directory.clone()
-        });
-        let place = |run: &NextRun| self.order.iter().position(|n| *n == run.configuration);
-        missing.sort_by_cached_key(place);
-        missing
+        let run = |number: &u32| {
+            let configuration = series.configuration(*number);
+            NextRun {
+                configuration: *number,
+                load: None,
+                value: None,
+                purpose: None,
+                seed: configuration.plan.seed,
+                directory: configuration.directory.clone(),
+            }
+        };
+        missing_of(self.order.iter().map(run), &series.runs)
     }
 
-    /// A run that breaks a promise is a finding.
+    /// A sweep shows at which values runs are valid, so that a single valid run is enough.
     fn is_valid(&self, runs: &[SeriesRun]) -> bool {
         runs.iter().any(SeriesRun::is_valid)
     }
@@ -134,7 +140,7 @@ impl Strategy for Sweep {
         series.has_one_place()
     }
 
-    /// Other combinations may succeed.
+    /// A failed run does not end a sweep, because runs at other values may succeed.
     fn ends_with_a_failed_run(&self) -> bool {
         false
     }

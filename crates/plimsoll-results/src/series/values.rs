@@ -1,12 +1,12 @@
 //! Values of varied parameters on the command line: lists, ranges, steps and factors, with units.
 
-use crate::series::loads::{MAX_POINTS, RangePlaces, wrong};
+use crate::series::loads::{MAX_LOAD, MAX_POINTS, RangePlaces, wrong};
 use plimsoll_diagnostics::{Diagnostics, Problem, Source};
 use plimsoll_plan::{parse_duration, parse_size, show_exactly};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Maximum of a number without a unit that charts show: greater texts of digits are names.
+/// Maximum of a number without a unit: longer texts of digits are names.
 const MAX_NUMBER: f64 = 1e18;
 
 /// Quantity of numeric values.
@@ -54,8 +54,8 @@ impl VariedNumbers {
 
 /// The number of a value with its unit; `None` if the value is not a number.
 fn number(text: &str) -> Option<(VariedUnit, f64)> {
-    let begins = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    if !begins {
+    // `inf` and `nan` are names, although they parse as numbers.
+    if !text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
     if let Ok(number) = text.parse::<f64>() {
@@ -68,10 +68,11 @@ fn number(text: &str) -> Option<(VariedUnit, f64)> {
     Some((VariedUnit::Milliseconds, time.as_secs_f64() * 1e3))
 }
 
-/// Whole number of a range, in the smallest unit of its quantity: 1, bytes or nanoseconds.
+/// End or step of a range: a whole number, a number of bytes, or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Whole {
     unit: VariedUnit,
+    /// The number; bytes of a size, nanoseconds of a time.
     number: u64,
 }
 
@@ -108,7 +109,7 @@ impl Whole {
     }
 }
 
-/// Distance of the values of a range.
+/// Distance between the values of a range.
 #[derive(Debug, Clone, Copy)]
 enum Distance {
     Step(u64),
@@ -196,15 +197,19 @@ fn item_of(text: &str, place: &Range<usize>) -> Result<Vec<String>, Box<Problem>
             VariedUnit::Bytes
         }
         _ => {
-            let message = "the ends of a range have the same kind of unit";
-            return Err(wrong(place, message, "two kinds").into());
+            let message = "expected ends of the range with the same kind of unit";
+            return Err(wrong(place, message, "a number, a size and a time differ").into());
         }
     };
     if to.number < from.number {
-        let message = "the range ends below its begin";
+        let message = "the range ends below its first value";
         return Err(wrong(place, message, "a range increases").into());
     }
     let distance = distance_of(text, place, range.step, unit)?;
+    if from.number == 0 && matches!(distance, Distance::Factor(_)) {
+        let message = "a range with a factor begins above 0";
+        return Err(wrong(&range.first, message, "0 has no multiples").into());
+    }
     let mut values = Vec::new();
     let mut number = from.number;
     while number <= to.number && values.len() as u64 <= MAX_POINTS {
@@ -251,14 +256,14 @@ fn distance_of(
         .ok_or_else(|| wrong(&distance, message, "not such a step").into())
 }
 
-/// First value of a search over a parameter, the highest value, and their unit: `8`, `4k` or `1ms..64ms`.
+/// First and highest value of a search over a parameter, with their unit: `8`, `4k` or `1ms..64ms`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchStart {
     /// First value, in the unit.
     pub first: u64,
     /// Highest value that the search tries, in the unit; `None` without a limit.
     pub most: Option<u64>,
-    /// Unit that follows each value, such as `k` or `ms`; may be empty.
+    /// Unit that follows each value, such as `k` or `ms`; empty for values without a unit.
     pub unit: String,
 }
 
@@ -278,13 +283,14 @@ impl SearchStart {
             let (number, unit) = text.split_at(digits);
             let known = ["", "k", "m", "g", "t", "us", "ms", "s", "min", "h"];
             let lower = unit.to_ascii_lowercase();
-            let number = number.parse().ok().filter(|n| *n > 0)?;
+            let number = number.parse().ok();
+            let number = number.filter(|n| (1..=MAX_LOAD).contains(n))?;
             known.contains(&lower.as_str()).then_some((number, lower))
         };
         let wrong = |text: &str| {
             format!(
-                "`{text}` is not a value of a search: expected a whole number of at least 1, a size such as 64k or a \
-                 time such as 5ms"
+                "`{text}` is not a value of a search: expected a whole number from 1 to {MAX_LOAD}, a size such as \
+                 64k or a time such as 5ms"
             )
         };
         let (first, unit) = split(first).ok_or_else(|| wrong(first))?;
@@ -293,11 +299,11 @@ impl SearchStart {
                 let (most, of) = split(text).ok_or_else(|| wrong(text))?;
                 if of != unit {
                     return Err(format!(
-                        "the highest value {text} needs the unit of the first"
+                        "the highest value {text} needs the unit of the first value"
                     ));
                 }
                 if most < first {
-                    return Err(format!("the highest value {text} is below the first"));
+                    return Err(format!("the highest value {text} is below the first value"));
                 }
                 Ok(most)
             })
@@ -347,7 +353,8 @@ mod tests {
             ("a..b", "expected the first value of a range"),
             ("1..b", "expected the last value of a range"),
             ("1.5..3", "expected the first value of a range"),
-            ("4..1", "the range ends below its begin"),
+            ("4..1", "the range ends below its first value"),
+            ("0..4/x2", "a range with a factor begins above 0"),
             ("1k..1s/x2", "the same kind of unit"),
             ("4k..1m", "needs a step or a factor"),
             ("1ms..1s", "needs a step or a factor"),
@@ -405,6 +412,7 @@ mod tests {
             ("", "`` is not a value"),
             ("1.5", "`1.5` is not a value"),
             ("8x", "`8x` is not a value"),
+            ("1000000000001", "`1000000000001` is not a value"),
             ("8..4", "the highest value 4 is below the first"),
             ("8..4k", "the highest value 4k needs the unit of the first"),
             ("8..", "`` is not a value"),

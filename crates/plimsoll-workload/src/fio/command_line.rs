@@ -23,59 +23,61 @@ pub struct CommandLine {
     pub output: Option<String>,
     /// Names of the wanted sections; empty for all sections.
     pub sections: Vec<String>,
-    /// Whether the Plan is printed instead of executed: fio's `--parse-only` and `--showcmd`.
+    /// Whether the Plans are printed instead of executed: fio's `--parse-only` and `--showcmd`.
     pub only_parses: bool,
     pub(super) words: Vec<Word>,
 }
 
 /// Options of fio's command line that are refused, with advice.
-const REFUSED: &[(&str, &str)] = &[
-    ("server", "`--hosts` of `plimsoll run` uses other machines"),
-    ("client", "`--hosts` of `plimsoll run` uses other machines"),
+const REFUSED: &[(&[&str], &str)] = &[
     (
-        "remote-config",
+        &["server", "client", "remote-config"],
         "`--hosts` of `plimsoll run` uses other machines",
     ),
     (
-        "daemonize",
+        &["daemonize"],
         "start `plimsoll` with `systemd-run` or `nohup`",
     ),
     (
-        "cmdhelp",
+        &["cmdhelp"],
         "`docs/from-fio.md` has what becomes of each option",
     ),
     (
-        "enghelp",
+        &["enghelp"],
         "`docs/from-fio.md` has what becomes of each engine",
     ),
-    ("crctest", "Plimsoll has no checksums to test"),
-    ("cpuclock-test", "Plimsoll uses the system's clock"),
-    ("memcpytest", "Plimsoll copies no data between buffers"),
+    (&["crctest"], "Plimsoll has no test of checksums"),
+    (&["cpuclock-test"], "Plimsoll uses the system's clock"),
+    (&["memcpytest"], "Plimsoll has no test of memory copies"),
     (
-        "bandwidth-log",
+        &["bandwidth-log"],
         "the results directory always has the course over time",
     ),
-    ("trigger-file", "`--event` runs commands during a run"),
-    ("trigger-timeout", "`--event` runs commands during a run"),
-    ("trigger", "`--event` runs commands during a run"),
-    ("trigger-remote", "`--event` runs commands during a run"),
-    ("readonly", "`rw=read` and `rw=randread` only read"),
     (
-        "terse-version",
+        &[
+            "trigger-file",
+            "trigger-timeout",
+            "trigger",
+            "trigger-remote",
+        ],
+        "`--event` of `plimsoll run` runs commands during a run",
+    ),
+    (&["readonly"], "`rw=read` and `rw=randread` only read"),
+    (
+        &["terse-version", "minimal", "append-terse"],
         "`--output-format=json` and `plimsoll report --format csv` are for programs",
     ),
-    (
-        "minimal",
-        "`--output-format=json` and `plimsoll report --format csv` are for programs",
-    ),
-    (
-        "append-terse",
-        "`--output-format=json` and `plimsoll report --format csv` are for programs",
-    ),
-    ("inflate-log", "logs of fio are read by fio"),
+    (&["inflate-log"], "Plimsoll does not read logs of fio"),
 ];
 
-/// Options of fio's command line that change only fio's own display or limits; whether the option has a value.
+/// Advice on a refused option; `None` for all other options.
+fn refusal(name: &str) -> Option<&'static str> {
+    let row = REFUSED.iter().find(|(names, _)| names.contains(&name));
+    row.map(|(_, advice)| *advice)
+}
+
+/// Options of fio's command line that change only fio's own display or limits, each with whether the option takes a
+/// value.
 const WITHOUT_EFFECT: &[(&str, bool)] = &[
     ("eta", true),
     ("eta-newline", true),
@@ -99,7 +101,7 @@ pub(super) fn is_option(name: &str) -> bool {
         "output-format",
     ]
     .contains(&name)
-        || REFUSED.iter().any(|(n, _)| *n == name)
+        || refusal(name).is_some()
         || WITHOUT_EFFECT.iter().any(|(n, _)| *n == name)
 }
 
@@ -156,7 +158,7 @@ impl CommandLine {
                 };
             }
             _ => {
-                if let Some((_, why)) = REFUSED.iter().find(|(n, _)| *n == name) {
+                if let Some(why) = refusal(name) {
                     return Err(format!("`--{name}` is not supported: {why}"));
                 }
                 if let Some((_, has_value)) = WITHOUT_EFFECT.iter().find(|(n, _)| *n == name) {
@@ -165,9 +167,7 @@ impl CommandLine {
                     }
                     return Ok(());
                 }
-                // On the command line, fio also takes hyphens in the names of options with underscores.
-                let spelling = name.replace('-', "_");
-                let option = options::find(name).or_else(|| options::find(&spelling));
+                let option = options::find_on_command_line(name);
                 let known = match option {
                     Some(option) => option.name,
                     None => {

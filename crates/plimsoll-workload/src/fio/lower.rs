@@ -1,4 +1,4 @@
-//! Jobs as Plans, one Plan for each group of jobs that run at the same time.
+//! fio's jobs as Plans, one Plan for each group of jobs that run at the same time.
 
 use super::job::{self, At, Engine, Job, Sizes};
 use super::text::Input;
@@ -100,7 +100,7 @@ fn waits_for_group(job: &Job, groups: &[Vec<Job>], problems: &mut Vec<Problem>) 
     false
 }
 
-/// Files that jobs of a group share by name.
+/// A fileset of the Plan, and the first job or list of names that uses the fileset.
 struct FilesetUse {
     id: FilesetId,
     files: u32,
@@ -141,8 +141,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The value that all jobs of a group must have in common, because a run has only one; the first value, if a later
-    /// one differs. `get` returns the value of a job with its place, or `None` if the job does not have the option.
+    /// The value that all jobs of a group must have in common, because a run has only one value; the first value, if a
+    /// later value differs. `get` returns the value of a job with its place, or `None` for a job without the option.
     fn common<T: PartialEq + Clone>(
         &mut self,
         jobs: &[Job],
@@ -152,8 +152,8 @@ impl Lowerer<'_> {
         let mut given = jobs.iter().filter_map(get);
         let first = given.next()?;
         if let Some(other) = given.find(|other| other.value != first.value) {
-            let message = format!("`{name}` differs from that of another job");
-            let help = "jobs at the same time have one value: `stonewall` begins a run of its own";
+            let message = format!("`{name}` differs from `{name}` of another job");
+            let help = "jobs that run at the same time share one value: `stonewall` begins a run of its own";
             self.fail(other.span, message, "another value", help);
         }
         Some(first.value)
@@ -404,12 +404,12 @@ impl Lowerer<'_> {
         let bytes = match (files.file_bytes, files.bytes) {
             (Some(each), _) => each.value,
             (None, Some(all)) => {
-                let each = all.value / count;
-                let first = job
+                // All files have one size, which the clone with the last offset needs.
+                let increments = job
                     .offset_increment
                     .saturating_mul(u64::from(job.clones - 1));
-                let shared = if files.names.is_empty() { 0 } else { first };
-                each.saturating_add(job.offset).saturating_add(shared)
+                let each = all.value / count;
+                each.saturating_add(job.offset).saturating_add(increments)
             }
             (None, None) if matches!(job.engine.value, Engine::Names(_)) => 0,
             (None, None) => {
@@ -540,11 +540,7 @@ impl Lowerer<'_> {
             repeats_offset: job.repeats_offset,
             offset: job.offset,
             offset_increment: job.offset_increment,
-            // fio's `size` bounds the part of a file only if `filesize` does not give the whole file.
-            span: match (job.files.file_bytes, job.files.bytes) {
-                (None, Some(all)) => all.value / u64::from(job.files.count),
-                _ => 0,
-            },
+            span: span_of(job).unwrap_or(0),
             next_file: job.next_file,
             transfers_per_file: job.transfers_per_file,
             bytes: (!is_endless).then(|| bytes_of(job, file_bytes)),
@@ -564,9 +560,18 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether the job flushes files.
+/// Whether the job flushes files; a job that only reads does not.
 fn flushes(job: &Job) -> bool {
     job.writes && (job.flushes_at_end || job.fsync.is_some() || job.fdatasync.is_some())
+}
+
+/// Number of bytes that each clone accesses in each file; `None` for all bytes from the offset on.
+fn span_of(job: &Job) -> Option<u64> {
+    // fio's `size` bounds the part of a file only if `filesize` does not give the whole file.
+    match (job.files.file_bytes, job.files.bytes) {
+        (None, Some(all)) => Some(all.value / u64::from(job.files.count)),
+        _ => None,
+    }
 }
 
 /// Bytes after which each clone of the job ends: of all loops together.
@@ -577,13 +582,13 @@ fn bytes_of(job: &Job, file_bytes: u64) -> u64 {
         (true, true) => job.sizes[0].smallest().min(job.sizes[1].smallest()),
     };
     let block = block.max(1);
-    let room = file_bytes.saturating_sub(job.offset);
+    let room = span_of(job).unwrap_or(file_bytes.saturating_sub(job.offset));
     let step = block.saturating_add(job.skip);
     let blocks = room.checked_sub(block).map_or(0, |left| left / step + 1);
     let pass = (blocks * block).saturating_mul(u64::from(job.files.count));
     let once = match (job.files.io_bytes, job.files.bytes) {
         (Some(io), _) if io > 0 => io,
-        // The end of a file that is no multiple of the block is not transferred.
+        // A rest of a file that is shorter than a block is not transferred.
         (_, Some(all)) => all.value.min(pass),
         (_, None) => pass,
     };

@@ -5,7 +5,7 @@
 //! | `options` | all options of jobs, and what becomes of each; `command_line`: all other options |
 //! | `values` | numbers, expressions, times and ranges |
 //! | `text` | job files and command lines as sections of settings |
-//! | `job` | the settings of a section as a typed job |
+//! | `job` | the settings of a section as typed values |
 //! | `lower` | jobs as Plans |
 //!
 //! fio begins a group of jobs when the group before has ended (`stonewall`). Each group becomes a Plan of its own, so
@@ -26,10 +26,10 @@ pub use values::Machine;
 use plimsoll_diagnostics::Diagnostics;
 use text::Parser;
 
-/// Whether a name is a name of an option of fio's jobs or command line.
+/// Whether a name is a name of an option of fio's jobs or command line, as spelled on the command line.
 #[must_use]
 pub fn is_option(name: &str) -> bool {
-    options::find(name).is_some() || command_line::is_option(name)
+    options::find_on_command_line(name).is_some() || command_line::is_option(name)
 }
 
 /// Parses a job file with its included files. `name` is the path of the file.
@@ -56,6 +56,5 @@ pub fn parse_command_line(
 ) -> Result<Input, Diagnostics> {
     let mut parser = Parser::new(surroundings, line.sections.clone());
     parser.command_line(&line.words);
-    parser.keep_wanted();
     parser.finish()
 }

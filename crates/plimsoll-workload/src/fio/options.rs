@@ -28,7 +28,7 @@ pub(super) enum Handling {
 /// An option of fio's jobs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JobOption {
-    /// Name in the results of the parser.
+    /// Name by which the option is known here.
     pub(super) name: &'static str,
     /// Other names of the option.
     aliases: &'static [&'static str],
@@ -56,7 +56,7 @@ const CLOCK: Handling = NoEffect("Plimsoll always measures with one clock, and e
 const LOGS: Handling = NoEffect(
     "the results directory always has the course over time (`intervals.csv`) and all latencies (`histograms.hlog`)",
 );
-const DISPLAY: Handling = NoEffect("it changes only fio's own output");
+const DISPLAY: Handling = NoEffect("the option changes only fio's own output");
 const CLEANUP: Handling =
     NoEffect("Plimsoll removes the files after the run, unless `--keep` is given");
 const REPLAY: Handling =
@@ -138,7 +138,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         "softrandommap",
         &[],
         Bool,
-        NoEffect("the order of the blocks needs no memory"),
+        NoEffect("the order of the blocks needs no map in memory"),
     ),
     option(
         "random_generator",
@@ -659,6 +659,11 @@ pub(super) fn find(name: &str) -> Option<&'static JobOption> {
     OPTIONS
         .iter()
         .find(|o| is_it(o.name) || o.aliases.iter().any(|alias| is_it(alias)))
+}
+
+/// Finds an option by a name on the command line, where fio also takes hyphens for underscores.
+pub(super) fn find_on_command_line(name: &str) -> Option<&'static JobOption> {
+    find(name).or_else(|| find(&name.replace('-', "_")))
 }
 
 /// All names of options, for suggestions.

@@ -1,9 +1,8 @@
-//! Job files and command lines as sections of settings.
+//! fio's job files and command lines as sections of settings.
 
 use super::options::{self, Form, Handling, JobOption};
-use super::values::Machine;
-use crate::report::Report;
-use crate::report::Reported;
+use super::values::{self, Machine};
+use crate::report::{Report, Reported};
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 /// Maximum depth of included files.
 const MAX_INCLUDES: usize = 16;
 
-/// Maximum number of texts: spans number them with 16 bits.
+/// Maximum number of texts, which spans number with 16 bits.
 const MAX_TEXTS: usize = 1000;
 
 /// What job files read from their surroundings.
@@ -209,8 +208,10 @@ impl<'a> Parser<'a> {
         if depth >= MAX_INCLUDES || self.sources.len() >= MAX_TEXTS {
             return self.fail(
                 span,
-                format!("files are included more than {MAX_INCLUDES} levels deep, or too many"),
-                "this file may include itself",
+                format!(
+                    "more than {MAX_INCLUDES} levels of included files, or more than {MAX_TEXTS} files"
+                ),
+                "a file that includes itself has no end",
             );
         }
         let included = self.expand(included, span)?;
@@ -245,7 +246,7 @@ impl<'a> Parser<'a> {
                         span,
                         format!("the environment variable `{name}` is not set"),
                         "used here",
-                        format!("set it: `{name}=VALUE plimsoll fio …`"),
+                        format!("set the variable: `{name}=VALUE plimsoll fio …`"),
                     );
                 }
             }
@@ -349,7 +350,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The jobs of all texts.
+    /// The wanted jobs of all texts.
     ///
     /// # Errors
     /// All problems of the texts, or that there is no job.
@@ -357,11 +358,12 @@ impl<'a> Parser<'a> {
         if self.sources.is_empty() {
             self.add_source(COMMAND_LINE, "");
         }
-        for name in std::mem::take(&mut self.wanted) {
-            if !self.jobs.iter().any(|job| job.name == name) {
+        let wanted = std::mem::take(&mut self.wanted);
+        for name in &wanted {
+            if !self.jobs.iter().any(|job| job.name == *name) {
                 let names: Vec<String> = self.jobs.iter().map(|job| job.name.clone()).collect();
                 let problem = Problem::of_text(0, format!("there is no section `{name}`"));
-                self.problem(problem.suggest(&name, names));
+                self.problem(problem.suggest(name, names));
             }
         }
         if self.jobs.is_empty() && self.problems.is_empty() {
@@ -372,21 +374,12 @@ impl<'a> Parser<'a> {
         if !self.problems.is_empty() {
             return Err(Diagnostics::new(self.sources, self.problems));
         }
+        self.jobs
+            .retain(|job| wanted.is_empty() || wanted.contains(&job.name));
         Ok(Input {
             sources: self.sources,
             jobs: self.jobs,
         })
-    }
-
-    /// Drops the sections that are not wanted.
-    pub(super) fn keep_wanted(&mut self) {
-        if !self.wanted.is_empty() {
-            let wanted = &self.wanted;
-            let is_there = |name: &String| self.jobs.iter().any(|job| job.name == *name);
-            if wanted.iter().all(is_there) {
-                self.jobs.retain(|job| wanted.contains(&job.name));
-            }
-        }
     }
 }
 
@@ -409,7 +402,7 @@ pub(super) enum WordKind {
 /// Whether a value turns an option off, so that the option has no effect in fio either.
 fn is_off(option: &JobOption, value: Option<&(String, Span)>) -> bool {
     match value {
-        Some((value, _)) => option.form != Form::Value && value == "0",
+        Some((value, _)) => option.form != Form::Value && values::truth(value) == Ok(false),
         None => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Multiples of a byte that a number without a binary or decimal suffix is given in.
+/// Meaning of the units of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KbBase {
     /// `k` is 1024, and `ki` is 1000: fio's default.
@@ -32,8 +32,8 @@ impl Machine {
         ]
     }
 
-    /// Replaces the reserved words of a value by their numbers. A value with a reserved word is an expression, which is
-    /// put in parentheses.
+    /// Replaces the reserved words of a value by their numbers. A value that is then an expression, such as
+    /// `$pagesize*2`, is put in parentheses; other values, such as paths and lists, are not.
     pub(super) fn replace(self, value: &str) -> String {
         if !self.words().iter().any(|(word, _)| value.contains(word)) {
             return value.to_owned();
@@ -44,7 +44,12 @@ impl Machine {
             .fold(value.to_owned(), |text, (word, n)| {
                 text.replace(word, &n.to_string())
             });
-        format!("({text})")
+        let expression = format!("({text})");
+        let units = [Units::Bytes(KbBase::Binary), Units::Micros(1.0)];
+        if units.iter().any(|u| evaluate(&expression, *u).is_some()) {
+            return expression;
+        }
+        text
     }
 }
 
@@ -347,6 +352,12 @@ mod tests {
         assert_eq!(whole(&replaced), Ok(4096));
         assert_eq!(whole(&machine.replace("$ncpus")), Ok(6));
         assert_eq!(machine.replace("4k"), "4k");
+        assert_eq!(
+            time(&machine.replace("$ncpus*10s")),
+            Ok(Duration::from_secs(60))
+        );
+        assert_eq!(machine.replace("/data/$ncpus"), "/data/6");
+        assert_eq!(machine.replace("$pagesize,8k"), "4096,8k");
     }
 
     #[test]

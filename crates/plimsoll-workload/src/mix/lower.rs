@@ -284,12 +284,13 @@ impl Lowerer<'_> {
         self.workload.file.component.iter().map(of).sum::<f64>() as u64
     }
 
-    /// Rate of all processes together by the workload's rates, the load and the scale, in operations per second.
+    /// Rate of all processes together by the workload's rates, the load and the scale, in operations per second, before a
+    /// rate of the command line changes the rates.
     fn scheduled_rate(&self) -> f64 {
         self.rates().sum::<f64>() * self.load as f64 * self.scale
     }
 
-    /// Rate of the processes of one business metric at full scale, for each component with a rate.
+    /// Rate of the processes of one business metric at full scale, by the workload, for each component with a rate.
     fn rates(&self) -> impl Iterator<Item = f64> {
         let components = self.workload.file.component.iter();
         components.filter_map(|c| Some(f64::from(c.processes) * c.rate?))

@@ -1,4 +1,4 @@
-//! Job files and command lines as Plans.
+//! fio's job files and command lines as Plans.
 
 use plimsoll_diagnostics::Diagnostics;
 use plimsoll_plan::{Job, OffsetOrder, Overrides, Plan, Spread, Transfers, WorkerGroup};

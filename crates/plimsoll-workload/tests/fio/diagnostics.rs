@@ -1,4 +1,4 @@
-//! Refusals with their place and advice.
+//! Refusals of fio's options, with their places and advice.
 
 use super::common::{error, notes, plan_of};
 
@@ -49,6 +49,11 @@ fn what_cannot_be_honoured_is_refused_at_its_line() {
             "",
         ),
         (
+            "random_distribution=normal:101",
+            "`normal:101` is no value of `random_distribution`",
+            "",
+        ),
+        (
             "random_distribution=zoned:50/50:40/50",
             "`zoned:50/50:40/50` is no value of `random_distribution`",
             "",
@@ -82,6 +87,10 @@ fn combinations_that_plimsoll_lacks_are_refused() {
             "a job that reads and writes has no `rate`",
         ),
         (
+            "rw=rw\nrate_iops=,100",
+            "a job that reads and writes has no `rate`",
+        ),
+        (
             "rate=1m\nrate_iops=100",
             "`rate` and `rate_iops` together are not supported",
         ),
@@ -101,6 +110,10 @@ fn combinations_that_plimsoll_lacks_are_refused() {
             "percentage_random=50",
             "`percentage_random` needs random offsets",
         ),
+        (
+            "ioengine=filedelete\nloops=2",
+            "`filedelete` removes each file once",
+        ),
     ] {
         let (_, found, _) = error(&format!("[a]\nsize=64k\n{options}\n"));
         assert_eq!(found, message, "{options}");
@@ -117,7 +130,7 @@ fn jobs_at_the_same_time_have_one_value_of_what_a_run_has_once() {
     ] {
         let text = format!("[a]\nsize=4k\n{first}\n[b]\nsize=4k\n{second}\n");
         let (line, message, help) = error(&text);
-        let expected = format!("`{name}` differs from that of another job");
+        let expected = format!("`{name}` differs from `{name}` of another job");
         assert_eq!((line, message), (6, expected));
         assert!(help.contains("stonewall"), "{help}");
         let later = text.replace("[b]\n", "[b]\nstonewall\n");
@@ -148,7 +161,7 @@ fn an_option_without_effect_has_a_note_with_its_place() {
 
 #[test]
 fn an_option_that_is_off_is_not_refused() {
-    let plan = plan_of("size=64k pre_read=0 unlink_each_loop=0");
+    let plan = plan_of("size=64k pre_read=0 unlink_each_loop=false");
     assert!(plan.notes.is_empty(), "{}", notes(&plan));
 }
 

@@ -1,4 +1,4 @@
-//! Sections, inheritance, comments, included files and replaced words.
+//! Job files of fio: sections, inheritance, comments, included files and replaced words.
 
 use super::common::{error, group, groups, plan, plan_of, transfers};
 use plimsoll_plan::Value;

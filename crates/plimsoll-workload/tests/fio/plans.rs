@@ -1,4 +1,4 @@
-//! Plans of jobs.
+//! Plans of fio's jobs.
 
 use super::common::{group, job, notes, plan, plan_of, spread, transfers};
 use plimsoll_plan::{
@@ -18,6 +18,9 @@ fn a_job_without_a_time_ends_after_its_bytes() {
     assert_eq!(bytes("size=18k"), Some(16 << 10));
     assert_eq!(bytes("size=18k filesize=18k nrfiles=3"), Some(18 << 10));
     assert_eq!(bytes("filesize=16k nrfiles=2"), Some(32 << 10));
+    // Each clone reads the whole blocks of its own 18 KiB, also in a larger file.
+    let clones = "size=18k filename=x offset_increment=20k numjobs=3";
+    assert_eq!(bytes(clones), Some(16 << 10));
     // Transfers at 0, 12, 24, 36, 48 and 60 KiB.
     assert_eq!(bytes("size=64k rw=read:8k"), Some(24 << 10));
     assert_eq!(bytes("size=64k time_based runtime=1"), None);
@@ -79,6 +82,10 @@ fn files_have_the_size_and_contents_that_fio_gives_them() {
     assert_eq!(
         set("size=8k filename=x offset_increment=8k numjobs=3"),
         (1, 24 << 10, Written)
+    );
+    assert_eq!(
+        set("size=8k offset_increment=8k numjobs=3"),
+        (3, 24 << 10, Written)
     );
 }
 
@@ -192,20 +199,20 @@ fn the_engine_chooses_target_depth_and_kinds() {
 
 #[test]
 fn engines_on_names_do_one_operation_on_each_file() {
-    for (engine, expected, kind, percent) in [
-        ("filecreate", NameOp::Create, OpKind::Create, 0),
-        ("filestat", NameOp::Stat, OpKind::Stat, 100),
-        ("filedelete", NameOp::Delete, OpKind::Delete, 100),
+    for (engine, expected, kind, percent, loops) in [
+        ("filecreate", NameOp::Create, OpKind::Create, 0, 1),
+        ("filestat", NameOp::Stat, OpKind::Stat, 100, 2),
+        ("filedelete", NameOp::Delete, OpKind::Delete, 100, 1),
     ] {
         let plan = plan_of(&format!(
-            "filesize=4k nrfiles=100 ioengine={engine} loops=2"
+            "filesize=4k nrfiles=100 ioengine={engine} loops={loops}"
         ));
         let JobWork::Names { op, row, passes } = job(&plan).1.work else {
             panic!()
         };
         assert_eq!(
             (op, plan.operation(row).kind, passes),
-            (expected, kind, Some(2))
+            (expected, kind, Some(loops))
         );
         assert_eq!(plan.filesets[0].prealloc_percent, percent);
     }

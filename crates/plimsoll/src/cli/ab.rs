@@ -10,7 +10,7 @@ use crate::exit::CommandError;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use plimsoll_engine::ClockKind;
-use plimsoll_plan::Content;
+use plimsoll_plan::{Content, parse_percent};
 use plimsoll_results::{MAX_PAIRS, MIN_PAIRS_UNTIL, PrimaryFigure, Side};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -175,10 +175,7 @@ fn max_pairs(text: &str) -> Result<u32, String> {
 }
 
 fn half_width(text: &str) -> Result<f64, String> {
-    let percent = text.strip_suffix('%').and_then(|t| t.trim().parse().ok());
-    let percent = percent.filter(|p: &f64| *p > 0.0 && *p <= 100.0);
-    let percent = percent.ok_or("expected a percentage above 0% and at most 100%, such as 2%")?;
-    Ok(percent / 100.0)
+    parse_percent(text).map(|percent| percent / 100.0)
 }
 
 fn primary(text: &str) -> Result<PrimaryFigure, String> {

@@ -11,12 +11,12 @@ use clap::{Args, ValueHint};
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::Content;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Name of the built-in profile that the command runs.
+/// Name of the built-in profile that `check` runs.
 const PROFILE: &str = "check";
 
-/// Directory of the files, below the directory that is checked: a mount point has files of others, such as `lost+found`.
+/// Subdirectory of the checked directory for the files of the steps: a mount point has other files, such as `lost+found`.
 const FILES_DIR: &str = "plimsoll-check";
 
 /// Arguments of `check`.
@@ -113,7 +113,7 @@ fn directory(dir: &Path) -> Result<FileSystem, CommandError> {
     let name = real.file_name().unwrap_or(real.as_os_str());
     Ok(FileSystem {
         label: name.to_string_lossy().into_owned(),
-        dir: Some(PathBuf::from(dir).join(FILES_DIR)),
+        dir: Some(dir.join(FILES_DIR)),
         target: None,
     })
 }

@@ -60,10 +60,10 @@ const FOREIGN_OPTIONS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Name of an option without dashes and value, with underscores as in fio's job files.
-fn spelling(name: &str) -> String {
+/// Name of an option without dashes and value.
+fn bare_name(name: &str) -> &str {
     let name = name.split('=').next().unwrap_or(name);
-    name.trim_start_matches('-').replace('-', "_")
+    name.trim_start_matches('-')
 }
 
 /// Advice on the option `name` of another tool, which may contain underscores as fio's options do.
@@ -103,7 +103,7 @@ pub fn advise(mut error: Error, command: Option<&Command>) -> Error {
         if advice.contains("--set") {
             tips.push("`plimsoll workloads show WORKLOAD` lists what `--set` can change".into());
         }
-        if plimsoll_workload::fio::is_option(&spelling(&name)) {
+        if plimsoll_workload::fio::is_option(bare_name(&name)) {
             tips.push("`plimsoll fio` takes fio's options and job files".into());
         }
         error.remove(ContextKind::SuggestedArg);
@@ -142,6 +142,7 @@ mod tests {
             ("--iodepth=32", "--set nthreads=N"),
             ("--ramp_time=5", "--warmup TIME"),
             ("--direct=1", "--set directio=1"),
+            ("--output-format=json", "--format json"),
         ] {
             let text = message(["plimsoll", "run", "randomread", option]);
             assert!(text.contains(&format!("tip: `{expected}`")), "{text}");

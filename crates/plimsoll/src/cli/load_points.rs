@@ -125,7 +125,7 @@ pub struct FindArgs {
     #[arg(long, value_name = "NAME[=FIRST[..MAX]]", value_parser = searched)]
     #[arg(help_heading = "Search")]
     pub vary: Option<(String, Option<SearchStart>)>,
-    /// Condition that no sustained load or value meets, in addition to the criteria of valid runs, such as 'p99 > 5ms' or
+    /// Condition that no sustained load or value meets, beside the criteria of valid runs, such as 'p99 > 5ms' or
     /// 'write_file:errors > 0'; repeatable
     #[arg(long, value_name = "CONDITION", value_parser = condition, help_heading = "Search")]
     pub until: Vec<Condition>,

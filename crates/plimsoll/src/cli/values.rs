@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 pub(super) use plimsoll_plan::option_values::{age, ops_limit, setting, window};
 use plimsoll_plan::{
-    Cold, Condition, NotACondition, OnError, QuitMode, Requirement, SteadyRule, option_values,
-    parse_duration,
+    Cold, Condition, NotACondition, OnError, QuitMode, Requirement, SteadyRule, Warmup,
+    option_values, parse_duration,
 };
 use plimsoll_results::{MAX_REPEATS, SearchStart};
 use std::path::PathBuf;
@@ -103,20 +103,19 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
 }
 
-/// Value of `--warmup`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum WarmUpWord {
-    /// Warm-up of a fixed length.
-    Fixed(Duration),
-    /// Warm-up until a rule finds the rate steady.
-    Steady(SteadyRule),
-}
+/// Maximum length of a warm-up that a rule ends, unless `--max-warmup` sets another.
+const DEFAULT_MAX_WARMUP: Duration = Duration::from_secs(300);
 
-pub(super) fn warm_up(text: &str) -> Result<WarmUpWord, String> {
+/// Parses the value of `--warmup`: a time, `auto`, or `auto:` and a rule.
+pub(super) fn warm_up(text: &str) -> Result<Warmup, String> {
+    let steady = |rule| Warmup::Steady {
+        rule,
+        at_most: DEFAULT_MAX_WARMUP,
+    };
     match text.strip_prefix("auto") {
-        Some("") => Ok(WarmUpWord::Steady(SteadyRule::default())),
-        Some(rule) if rule.starts_with(':') => rule[1..].parse().map(WarmUpWord::Steady),
-        _ => parse_duration(text).map(WarmUpWord::Fixed),
+        Some("") => Ok(steady(SteadyRule::default())),
+        Some(rule) if rule.starts_with(':') => rule[1..].parse().map(steady),
+        _ => parse_duration(text).map(Warmup::Fixed),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Arguments of commands that take workloads.
 
 use super::values::{
-    ColdKind, CpuList, ErrorPolicy, Quit, RequirementWord, WarmUpWord, cpu_list, interval, limit,
-    load, ops_limit, scale, seed, setting, warm_up, window,
+    ColdKind, CpuList, ErrorPolicy, Quit, RequirementWord, cpu_list, interval, limit, load,
+    ops_limit, scale, seed, setting, warm_up, window,
 };
 use super::{EventArgs, Format};
 use crate::exit::CommandError;
@@ -109,9 +109,6 @@ pub struct DataArgs {
     pub seed: Option<u64>,
 }
 
-/// Maximum length of a warm-up that a rule ends, unless `--max-warmup` sets another.
-const DEFAULT_MAX_WARMUP: Duration = Duration::from_secs(300);
-
 /// Options of every command that runs workloads. `F`: the options that determine the files, which `ab` has for two
 /// variants.
 #[derive(Debug, Args)]
@@ -130,7 +127,7 @@ pub struct CommonRunArgs<F: Args = FilesArgs> {
     /// until the rate is steady by a rule, mser (default), snia=TIME, slope=PERCENT/TIME or deviation=PERCENT/TIME
     #[arg(long, value_name = "TIME|auto[:RULE]", value_parser = warm_up)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub warmup: Option<WarmUpWord>,
+    pub warmup: Option<Warmup>,
     /// Maximum length of the warm-up with --warmup auto [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = limit)]
     #[arg(allow_hyphen_values = true, requires = "warmup", help_heading = "Load")]
@@ -276,19 +273,15 @@ impl<F: Args> CommonRunArgs<F> {
     /// # Errors
     /// If the warm-up has a fixed length and a maximum.
     pub fn warm_up(&self) -> Result<Option<Warmup>, CommandError> {
-        Ok(match (self.warmup, self.max_warmup) {
-            (None, _) => None,
-            (Some(WarmUpWord::Steady(rule)), most) => Some(Warmup::Steady {
-                rule,
-                at_most: most.unwrap_or(DEFAULT_MAX_WARMUP),
-            }),
-            (Some(WarmUpWord::Fixed(time)), None) => Some(Warmup::Fixed(time)),
-            (Some(WarmUpWord::Fixed(_)), Some(_)) => {
-                return Err(CommandError::usage(
-                    "--max-warmup limits a warm-up that a rule ends: use --warmup auto",
-                ));
+        match (self.warmup, self.max_warmup) {
+            (Some(Warmup::Steady { rule, .. }), Some(at_most)) => {
+                Ok(Some(Warmup::Steady { rule, at_most }))
             }
-        })
+            (Some(Warmup::Fixed(_)), Some(_)) => Err(CommandError::usage(
+                "--max-warmup limits a warm-up that a rule ends: use --warmup auto",
+            )),
+            (warmup, _) => Ok(warmup),
+        }
     }
 }
 

@@ -50,7 +50,7 @@ fn series(
         Ok(Configuration {
             name: side.to_string(),
             before: args.commands_before(side),
-            ..new_series::configuration(plan, &of.how, &of.events)?
+            ..new_series::configuration(plan, &of.how.files.target, &of.events.event)?
         })
     };
     let configurations = vec![of_side(sides[0])?, of_side(sides[1])?];

@@ -61,7 +61,7 @@ fn series(args: &CurveArgs, ranks: u32) -> Result<Series, CommandError> {
     }
 }
 
-/// A curve: loads, stop rule, and the Plan of the highest load.
+/// A curve over loads, with the stop rule and the Plan of the highest load.
 fn curve(args: &CurveArgs, loads: &Loads, ranks: u32) -> Result<Series, CommandError> {
     let most = loads.greatest();
     let plan = load_plan::at(&args.workload, &args.how, &args.criteria, &[], most)?;
@@ -70,7 +70,7 @@ fn curve(args: &CurveArgs, loads: &Loads, ranks: u32) -> Result<Series, CommandE
     new_series::of_workload(kind, plan, &args.how, &args.events, ranks)
 }
 
-/// A sweep: parameters with their values, and the configuration of each combination.
+/// A sweep over the values of `--vary`, with the configuration of each combination; `loads` is `--load`.
 fn sweep(args: &CurveArgs, loads: Option<&Loads>, ranks: u32) -> Result<Series, CommandError> {
     let load = match loads.map(Loads::as_slice) {
         None => None,
@@ -106,7 +106,7 @@ fn sweep(args: &CurveArgs, loads: Option<&Loads>, ranks: u32) -> Result<Series, 
     ))
 }
 
-/// Parameters with their values.
+/// Parameters of `--vary` with their values.
 ///
 /// # Errors
 /// If values are wrong, a parameter is given twice, or there are too many combinations.

@@ -51,10 +51,13 @@ fn summary(series: &Series) -> String {
 
 /// `series.json` of a search before its first run.
 fn series(args: &FindArgs, ranks: u32) -> Result<Series, CommandError> {
-    match (&args.vary, args.max_load) {
-        (Some((name, start)), _) => over_parameter(args, name, start.as_ref(), ranks),
-        (None, Some(max)) => over_loads(args, max, ranks),
-        (None, None) => Err(CommandError::usage("expected --max-load or --vary")),
+    match &args.vary {
+        Some((name, start)) => over_parameter(args, name, start.as_ref(), ranks),
+        None => {
+            let max = args.max_load;
+            let max = max.expect("the command line has --max-load or --vary");
+            over_loads(args, max, ranks)
+        }
     }
 }
 

@@ -19,33 +19,27 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
         return super::print(&setup::text(&args)?);
     }
     clients::add(&mut args)?;
-    let args = &args;
-    args.manner.ranks.check_hosts()?;
-    if args.how.dry_run {
-        sut::text()?;
-        return list::run(&PreparedProfile::read(args, 1)?);
-    }
-    make(args, |ranks| PreparedProfile::read(args, ranks))
+    make(&args, PreparedProfile::read)
 }
 
 /// Makes the steps of a check, writes the results and prints the table.
 pub fn check(args: CheckArgs) -> Result<Exit, CommandError> {
-    let args = &args.into_profile()?;
+    make(&args.into_profile()?, PreparedProfile::of_check)
+}
+
+/// Makes the runs of a profile, unless a run would be refused, or lists the runs; `prepare` prepares the profile for a
+/// number of ranks.
+fn make<'a>(
+    args: &'a ProfileArgs,
+    prepare: impl FnOnce(&'a ProfileArgs, u32) -> Result<PreparedProfile<'a>, CommandError>,
+) -> Result<Exit, CommandError> {
     args.manner.ranks.check_hosts()?;
     if args.how.dry_run {
         sut::text()?;
-        return list::run(&PreparedProfile::of_check(args, 1)?);
+        return list::run(&prepare(args, 1)?);
     }
-    make(args, |ranks| PreparedProfile::of_check(args, ranks))
-}
-
-/// Makes the runs of the profile that `prepare` makes for a number of ranks, unless a run would be refused.
-fn make<'a>(
-    args: &'a ProfileArgs,
-    prepare: impl FnOnce(u32) -> Result<PreparedProfile<'a>, CommandError>,
-) -> Result<Exit, CommandError> {
     series::run(&args.manner, 1, |communicator| {
-        let ready = prepare(communicator.working())?;
+        let ready = prepare(args, communicator.working())?;
         let refused = ready.refusals()?;
         if !refused.is_empty() {
             return Err(CommandError::usage(refused.join("\n  ")));

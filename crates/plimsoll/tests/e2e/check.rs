@@ -111,14 +111,8 @@ fn a_directory_is_checked_and_left_as_it_was() {
     );
     cached.expect_code(0);
     let cached = only_in(&bench.path("cached"));
-    assert!(
-        !cached
-            .read()
-            .unwrap()
-            .notes
-            .iter()
-            .any(|n| n.text.starts_with(note))
-    );
+    let notes = cached.read().unwrap().notes;
+    assert!(!notes.iter().any(|n| n.text.starts_with(note)), "{notes:?}");
     let mut compare = bench.plimsoll(["compare"]);
     compare.args([dir.path(), cached.path()]);
     let compared = Ended::of(compare).expect_code(0).stdout;
@@ -164,7 +158,7 @@ fn the_depth_of_a_step_is_its_number_of_operations_in_flight() {
         writes.0.abs_diff(16 * flushes.0) <= 16,
         "{writes:?} {flushes:?}"
     );
-    // Nothing is said about direct I/O of a target without files.
+    // A target without files has no note about direct I/O.
     assert_eq!(series.notes, []);
 }
 

@@ -1,39 +1,9 @@
 //! Warm-ups that end when the rate is steady, windows that end when the main figure is precise, and confidence intervals.
 
 use crate::common::{Bench, Ended};
+use crate::steadiness::{LOOKERS, STEADY, ending};
 use plimsoll_measure::{RateJudgement, RuledPhase};
 use plimsoll_results::Run;
-
-const STEADY: &str = "--target=null:?latency=10ms&clock=virtual";
-
-/// Two workers that look at files.
-const LOOKERS: &str = "\
-define fileset name=s,path=files,entries=100,dirwidth=100,prealloc
-define process name=p {
-  thread name=t,memsize=1k,instances=2 {
-    flowop statfile name=look,filesetname=s
-  }
-}
-run 20
-";
-
-/// Thirty workers of which one ends in each of the first 20 seconds, if a look takes 10 ms.
-fn settling() -> String {
-    let thread = |n: u32| {
-        format!(
-            "  thread name=t{n},memsize=1k {{\n    \
-             flowop statfile name=look{n},filesetname=s\n    \
-             flowop finishoncount name=enough{n},value={},target=look{n}\n  }}\n",
-            100 * n
-        )
-    };
-    let threads: String = (1..=20).map(thread).collect();
-    format!(
-        "define fileset name=s,path=files,entries=100,dirwidth=100,prealloc\n\
-         define process name=p {{\n  thread name=t,memsize=1k,instances=10 {{\n    \
-         flowop statfile name=stay,filesetname=s\n  }}\n{threads}}}\nrun 30\n"
-    )
-}
 
 /// A mix in open loop, whose operations arrive at random.
 const ARRIVALS: &str = "\
@@ -66,7 +36,7 @@ fn only_wait(run: &Run) -> (RuledPhase, bool, f64) {
 #[test]
 fn a_warm_up_ends_when_the_rate_is_steady() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(&settling());
+    let workload = bench.workload(&ending(10, 30));
     for rule in [
         "auto",
         "auto:mser",
@@ -116,12 +86,17 @@ fn the_warm_up_of_a_load_with_a_schedule_ends_when_the_response_times_are_steady
 #[test]
 fn a_warm_up_that_stays_unsteady_ends_at_its_maximum() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(&settling());
+    let workload = bench.workload(&ending(10, 30));
     let run = bench.run(&workload, &[STEADY, "--warmup=auto", "--max-warmup=8s"]);
     let run = run.result(0);
     assert_eq!(only_wait(&run), (RuledPhase::WarmUp, false, 8.0));
     assert_eq!((run.window_start_s, run.window_s), (8.0, 30.0));
-    let results = bench.results()[0].path().to_owned();
+    // The maximum is before the first look of the rule.
+    let short = [STEADY, "--warmup=auto", "--max-warmup=100ms"];
+    let run = bench.run(&workload, &short).result(0);
+    assert_eq!(only_wait(&run), (RuledPhase::WarmUp, false, 0.1));
+    assert_eq!((run.window_start_s, run.window_s), (0.1, 30.0));
+    let results = bench.results().remove(0).path().to_owned();
     let mut report = bench.plimsoll(["report"]);
     report.arg(&results);
     let text = Ended::of(report).expect_code(0).stdout;

@@ -5,7 +5,8 @@ use crate::common::{Bench, Ended, MARKER, started, tree};
 use plimsoll_results::{SeriesDir, SeriesState, SeriesWriter, Verdict};
 use std::process::Command;
 
-const WORKLOAD: &str = "\
+/// A workload that reads attributes of 20 files with two threads, so that the files stay whole.
+pub const LOOKER: &str = "\
 set $nfiles=20
 set $nthreads=2
 define fileset name=s,path=files,entries=$nfiles,size=4k,dirwidth=8,prealloc
@@ -92,7 +93,7 @@ const KINDS: [&Kind; 7] = [
 impl Kind {
     /// The command that begins the series, with JSON on standard output.
     fn command(&self, bench: &Bench, more: &[&str]) -> Command {
-        bench.workload(WORKLOAD);
+        bench.workload(LOOKER);
         std::fs::write(bench.path("users.toml"), series::USERS).unwrap();
         std::fs::write(bench.path("p.prof"), PROFILE).unwrap();
         let mut command = bench.plimsoll(self.arguments);

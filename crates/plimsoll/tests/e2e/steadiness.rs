@@ -6,7 +6,7 @@ use plimsoll_results::Verdict;
 use serde_json::Value;
 
 /// Two workers that look at files.
-const LOOKERS: &str = "\
+pub const LOOKERS: &str = "\
 define fileset name=s,path=files,entries=100,dirwidth=100,prealloc
 define process name=p {
   thread name=t,memsize=1k,instances=2 {
@@ -16,10 +16,11 @@ define process name=p {
 run 20
 ";
 
-const STEADY: &str = "--target=null:?latency=10ms&clock=virtual";
+/// Target whose operations take 10 ms.
+pub const STEADY: &str = "--target=null:?latency=10ms&clock=virtual";
 
-/// A workload of 20 workers of which one ends each second, if a look takes 10 ms.
-fn ending() -> String {
+/// A workload of 20 workers of which one ends each second, if a look takes 10 ms, and of `staying` workers that stay.
+pub fn ending(staying: u32, seconds: u32) -> String {
     let thread = |n: u32| {
         format!(
             "  thread name=t{n},memsize=1k {{\n    \
@@ -29,9 +30,15 @@ fn ending() -> String {
         )
     };
     let threads: String = (1..=20).map(thread).collect();
+    let stay = match staying {
+        0 => String::new(),
+        n => format!(
+            "  thread name=t,memsize=1k,instances={n} {{\n    flowop statfile name=stay,filesetname=s\n  }}\n"
+        ),
+    };
     format!(
         "define fileset name=s,path=files,entries=100,dirwidth=100,prealloc\n\
-         define process name=p {{\n{threads}}}\nrun 60\n"
+         define process name=p {{\n{stay}{threads}}}\nrun {seconds}\n"
     )
 }
 
@@ -64,7 +71,7 @@ fn a_steady_run_says_so_and_meets_the_requirement() {
 #[test]
 fn a_falling_rate_is_told_with_its_size_and_misses_the_requirement() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(&ending());
+    let workload = bench.workload(&ending(0, 60));
     let args = [STEADY, "--quit=alldone"];
     let run = bench.run(&workload, &args).result(0);
     let rate = run.stationarity.clone().unwrap();
@@ -139,7 +146,7 @@ fn a_requirement_that_a_short_window_cannot_meet_is_refused() {
 fn a_run_that_ends_after_few_intervals_misses_the_requirement() {
     let bench = Bench::on_tmpfs();
     let args = [STEADY, "--quit=firstdone", "--require=steady"];
-    let run = bench.run(&bench.workload(&ending()), &args).result(3);
+    let run = bench.run(&bench.workload(&ending(0, 60)), &args).result(3);
     assert_eq!(codes(&run), ["unsteady"]);
 }
 

@@ -3,6 +3,7 @@
 
 use crate::common::series::{self, edit, only, parsed, resume, runs_of};
 use crate::common::{Bench, Ended, codes, schema};
+use crate::resume::LOOKER;
 use plimsoll_results::{
     Document, LoadLine, Purpose, SearchEnd, Series, SeriesDir, SeriesState, Status,
 };
@@ -11,21 +12,10 @@ use std::process::Command;
 /// Four servers of 1 ms: up to four threads have latencies of 1 ms, and more threads have the same throughput.
 const FOUR_SERVERS: &str = "--target=null:?latency=1ms&servers=4&clock=virtual";
 
-/// Length of the window of runs without an own length.
+/// Option with the length of the window, for commands without another `--time`.
 const SHORT: &str = "--time=2s";
 
-/// Reads attributes of files, so that trees stay whole.
-const LOOKER: &str = "\
-set $nfiles=20
-set $nthreads=2
-define fileset name=s,path=files,entries=$nfiles,size=4k,dirwidth=8,prealloc
-define process name=p { thread name=t,memsize=1m,instances=$nthreads {
-  flowop statfile name=look,filesetname=s
-} }
-run 3600
-";
-
-/// A command with results in the bench.
+/// A command with results in the bench, without a warm-up.
 fn command(bench: &Bench, arguments: &[&str], more: &[&str]) -> Command {
     let mut command = bench.plimsoll(arguments);
     command
@@ -405,12 +395,12 @@ fn what_cannot_vary_is_refused_with_what_can() {
         (
             curve,
             &["--vary=workers=1,2", null],
-            "and the target clock, lanes, latency, servers",
+            "the target's options clock, lanes, latency, servers",
         ),
         (
             curve,
             &["--vary=rtt=1ms"],
-            "and the target depth, io, lanes, pool",
+            "the target's options depth, io, lanes, pool",
         ),
         (
             curve,

@@ -1,7 +1,7 @@
 //! Waits that a rule may end before their maximum: warm-ups until the rate is steady, and windows until their main
 //! figure is precise.
 
-use super::LoadPhase;
+use super::{LoadPhase, max_wait};
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::{
     Bounds, MIN_BATCHES, Nanos, RuledPhase, RuledWait, WarmUp, WarmUpCount, WarmUpFigure,
@@ -74,9 +74,8 @@ impl RuleKind {
 impl LoadPhase<'_> {
     /// Makes virtual time wait for the first look at the rule of a wait that starts at `from`.
     pub(super) fn hold_for(&self, until: Until, from: Nanos) {
-        let first = WarmUpCount::default();
-        if let Some(kind) = RuleKind::of(until, WarmUpFigure::Rate, first) {
-            self.hold_at(from + kind.until_next_look(0, self.shared.window.interval()));
+        if let Some(rule) = self.rule_of(until, from) {
+            self.hold_at(rule.next);
         }
     }
 
@@ -93,18 +92,19 @@ impl LoadPhase<'_> {
         }
     }
 
-    /// The rule of a wait that starts at the cursor; `None` for a wait that no rule ends.
-    pub(super) fn rule_of(&self, until: Until) -> Option<WaitRule> {
+    /// The rule of a wait that starts at `from`; `None` for a wait that no rule ends.
+    pub(super) fn rule_of(&self, until: Until, from: Nanos) -> Option<WaitRule> {
         let figure = match self.plan.has_schedule() {
             true => WarmUpFigure::ResponseTime,
             false => WarmUpFigure::Rate,
         };
         let kind = RuleKind::of(until, figure, self.count(0))?;
         let first = kind.until_next_look(0, self.shared.window.interval());
+        let most = max_wait(until).expect("a rule has a maximum wait");
         Some(WaitRule {
             kind,
-            from: self.cursor,
-            next: self.cursor + first,
+            from,
+            next: from + first.min(most),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Workers that take the operations of a job in turn.
+//! Workers of jobs: the workers of a process take the operations of the process in turn.
 
 mod permutation;
 mod sequence;
@@ -8,6 +8,7 @@ use super::handles::Handles;
 use super::schedule::Schedule;
 use super::{Worker, WorkerExit};
 use crate::sync::lock;
+use plimsoll_measure::Nanos;
 use plimsoll_plan::{
     FileId, Flushes, Job, JobWork, Layout, NameOp, Plan, Rng, Stream, Transfers, Value, WorkerGroup,
 };
@@ -105,7 +106,7 @@ impl JobState {
     }
 
     /// Notes that a worker has reached the end of the operations; returns whether the worker is the last.
-    fn is_last_worker(&self) -> bool {
+    fn end_worker(&self) -> bool {
         let mut progress = lock(&self.progress);
         progress.working -= 1;
         progress.working == 0
@@ -127,20 +128,22 @@ struct JobWorker {
 }
 
 impl<S: Session> Worker<S> {
-    /// Takes operations of the job until the run ends or no operation is left.
+    /// Executes operations of the job, and reports the counts of the worker's schedule.
     pub(super) async fn run_job(&mut self, job: Arc<Job>) -> WorkerExit {
         let context = &self.context;
         let stream = context.shared.plan.stream("job schedule");
         let mut rng = stream.branch(u64::from(context.id.index)).rng();
         let pacing = job.transfers().and_then(|t| t.pacing);
+        let delay = u64::try_from(job.start_delay.as_nanos()).unwrap_or(u64::MAX);
+        let begin = context.shared.started.load(Relaxed).saturating_add(delay);
         let mut worker = JobWorker {
             state: context.shared.job_of(context.id),
             handles: Handles::new(self.slots.len()),
-            schedule: Schedule::new(pacing, context, &mut rng),
+            schedule: Schedule::new(pacing, begin, &mut rng),
             rng,
             job,
         };
-        let exit = match self.job(&mut worker).await {
+        let exit = match self.job(&mut worker, begin).await {
             Ok(()) => WorkerExit::new(ExitReason::Finished),
             Err(exit) => exit,
         };
@@ -150,15 +153,13 @@ impl<S: Session> Worker<S> {
         exit
     }
 
-    async fn job(&mut self, worker: &mut JobWorker) -> Result<(), WorkerExit> {
+    /// Waits until `begin`, and takes operations of the job until the run ends or no operation is left.
+    async fn job(&mut self, worker: &mut JobWorker, begin: Nanos) -> Result<(), WorkerExit> {
         if self.context.lane.now() >= self.context.lane.deadline() {
             return Err(WorkerExit::new(ExitReason::Stopped));
         }
         let job = worker.job.clone();
         if !job.start_delay.is_zero() {
-            let started = self.context.shared.started.load(Relaxed);
-            let delay = u64::try_from(job.start_delay.as_nanos()).unwrap_or(u64::MAX);
-            let begin = started.saturating_add(delay);
             self.context.lane.sleep_until(begin).await?;
         }
         match &job.work {
@@ -174,10 +175,11 @@ impl<S: Session> Worker<S> {
     ) -> Result<(), WorkerExit> {
         loop {
             self.context.lane.yield_if_exhausted().await;
-            let JobWorker { schedule, rng, .. } = worker;
-            schedule.await_due(&mut self.context, rng).await?;
+            // The schedule is of transfers: flushes and the end of the operations do not wait.
             match worker.state.next_transfer() {
                 Next::Transfer(transfer) => {
+                    let JobWorker { schedule, rng, .. } = worker;
+                    schedule.await_due(&mut self.context, rng).await?;
                     if self.job_transfer(worker, transfers, transfer).await? {
                         worker.schedule.note_completed(&self.context);
                     }
@@ -196,7 +198,7 @@ impl<S: Session> Worker<S> {
             }
         }
         let at_end = transfers.flushes.filter(|f| f.at_end);
-        if worker.state.is_last_worker()
+        if worker.state.end_worker()
             && let Some(flushes) = at_end
         {
             for file in 0..worker.job.files {
@@ -343,7 +345,8 @@ impl<S: Session> Worker<S> {
         let transfers = job.transfers();
         let mode = match transfers.map(|t| (&t.reads, &t.writes)) {
             Some((_, None)) => OpenMode::Read,
-            // The session reads back what it maps for writing, and some servers read whole blocks to write a part.
+            // A mapping for writes needs a file that is open for reads too, and some servers read a whole block to
+            // write a part.
             _ => OpenMode::ReadWrite,
         };
         OpenHow {

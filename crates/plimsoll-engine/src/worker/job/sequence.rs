@@ -1,4 +1,4 @@
-//! The operations of one process of a job, in order.
+//! The transfers and flushes of one process of a job, in order.
 
 use super::permutation::Permutation;
 use plimsoll_plan::{FileOrder, OffsetOrder, Rng, Sampler, Spread, Stream, Transfers, Value, Zone};
@@ -52,9 +52,10 @@ struct Area {
     end: u64,
     /// Offset after the latest transfer, for reads and for writes.
     position: [u64; 2],
-    /// Number of blocks that were drawn in the pass, in an order without repetition.
+    /// Number of blocks that were taken from the order of the pass.
     drawn: u64,
-    /// Whether the pass over the file is over, for reads and for writes.
+    /// Whether no offset of the order is left in the pass, for reads and for writes; a run of transfers may still
+    /// continue.
     done: [bool; 2],
     /// Order of the blocks in the pass, if each block is drawn once; and scattered ranks of the blocks, if ranks have
     /// different probabilities.
@@ -67,7 +68,7 @@ struct Area {
 }
 
 impl Area {
-    /// The next block in the order of the pass that was not visited; the pass must not be over.
+    /// The next block in the order of the pass that was not visited; the area must have such a block.
     fn next_block(&mut self) -> u64 {
         let order = self
             .blocks
@@ -293,7 +294,9 @@ impl Sequence {
 
     /// Chooses the file of the next transfer; `false` if the pass over all files is over.
     fn choose_file(&mut self, way: Way) -> bool {
-        let is_open = |file: u32| !self.areas[file as usize].done[way as usize];
+        let continued = self.continues_run(way).then_some(self.file);
+        let is_open =
+            |file: u32| continued == Some(file) || !self.areas[file as usize].done[way as usize];
         if self.file_left > 0 && is_open(self.file) {
             self.file_left -= 1;
             return true;
@@ -314,6 +317,16 @@ impl Sequence {
         self.file = file;
         self.file_left = self.plan.transfers_per_file - 1;
         true
+    }
+
+    /// Whether the next transfer, in the direction `way`, continues a run in the latest file.
+    fn continues_run(&self, way: Way) -> bool {
+        self.run_left > 0 && self.has_block_after(&self.areas[self.file as usize], way)
+    }
+
+    /// Whether a whole block lies between the position of the direction `way` and the end of the area.
+    fn has_block_after(&self, area: &Area, way: Way) -> bool {
+        area.position[way as usize].saturating_add(self.align()) <= area.end
     }
 
     /// Place and size of the next transfer in the chosen file.
@@ -363,7 +376,7 @@ impl Sequence {
         let align = self.align();
         let area = &self.areas[self.file as usize];
         let next = area.position[way as usize];
-        let follows = next.saturating_add(align) <= area.end;
+        let follows = self.has_block_after(area, way);
         if self.run_left > 0 {
             self.run_left -= 1;
             if follows {
@@ -469,9 +482,7 @@ impl Sequence {
                         area.visit(first..first + transfer.len / align);
                         area.visits
                     };
-                    let follows = area.position[way].saturating_add(align) <= area.end;
-                    let continues = self.run_left > 0 && follows;
-                    area.done = [visited >= blocks && !continues; 2];
+                    area.done = [visited >= blocks; 2];
                 }
             }
         }

@@ -17,6 +17,7 @@ use plimsoll_plan::{MixOp, Rng};
 use plimsoll_target::Session;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The position at which sequential transfers of a worker continue.
 #[derive(Clone, Copy, Default)]
@@ -90,7 +91,7 @@ impl<S: Session> Worker<S> {
         let spare = mix.files.part(number, u64::from(data.layout.leaf_dirs()));
         MixState {
             sizes: shared.sizes_of(core.id.group),
-            schedule: Schedule::new(mix.pacing, core, &mut rng),
+            schedule: Schedule::new(mix.pacing, shared.started.load(Relaxed), &mut rng),
             spot: mix
                 .working_set
                 .spots

@@ -8,6 +8,8 @@ use plimsoll_results::{Percentile, Percentiles, Series, SeriesRun};
 /// mark.
 pub(super) struct Loads<'a> {
     axis: Axis,
+    /// Words on the axis in titles.
+    over: &'static str,
     /// Position of the load line with its words; `None` without a load line.
     load_line: Option<(f64, String)>,
     /// Positions on the axis in increasing order, each with its runs.
@@ -17,7 +19,7 @@ pub(super) struct Loads<'a> {
 impl<'a> Loads<'a> {
     /// The runs of a load curve or of a search.
     pub(super) fn of(series: &'a Series, load_line: Option<u64>) -> Self {
-        let load = |run: &SeriesRun| run.load.or(run.value).unwrap_or_default() as f64;
+        let load = |run: &SeriesRun| run.load_or_value().unwrap_or_default() as f64;
         let runs = series.measured().map(|run| (load(run), run));
         let label = match (series.searched(), series.metric_name()) {
             (Some(parameter), _) => parameter.quantity(),
@@ -30,13 +32,18 @@ impl<'a> Loads<'a> {
         };
         let load_line = load_line.map(|load| (load as f64, format!("load line {}", words(load))));
         let axis = Axis::linear(&label, Unit::Count);
+        let over = match series.searched() {
+            Some(_) => "the parameter",
+            None => "load",
+        };
         Self {
+            over,
             load_line,
             ..Self::over(axis, runs)
         }
     }
 
-    /// Runs at positions on an axis, without a load line.
+    /// Runs at values of a parameter, which are positions on an axis, without a load line.
     pub(super) fn over(axis: Axis, runs: impl Iterator<Item = (f64, &'a SeriesRun)>) -> Self {
         let mut grouped: Vec<(f64, Vec<&SeriesRun>)> = Vec::new();
         for (at, run) in runs {
@@ -48,6 +55,7 @@ impl<'a> Loads<'a> {
         grouped.sort_by(|a, b| a.0.total_cmp(&b.0));
         Self {
             axis,
+            over: "the parameter",
             load_line: None,
             runs: grouped,
         }
@@ -113,8 +121,8 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// Chart of achieved throughput over load, and of offered throughput if a load is paced. `names` are the names of
-    /// the two columns of [`Loads::by_verdict`].
+    /// Chart of achieved throughput, and of offered throughput if a run is paced. `names` are the names of the two columns
+    /// of [`Loads::by_verdict`].
     pub(super) fn throughput(&self, names: [&str; 2]) -> Chart {
         let mut columns = self.by_verdict(names, Unit::Number, |r| Some(r.achieved_ops_per_s));
         let offered = self.means(|r| r.offered_ops_per_s);
@@ -123,7 +131,10 @@ impl<'a> Loads<'a> {
             columns.push(Column::drawn("offered", Unit::Number, offered, style));
         }
         self.chart(
-            ("throughput", "Throughput over load"),
+            (
+                "throughput",
+                format!("Throughput over {}", self.over).as_str(),
+            ),
             "Offered and achieved operations per second.".into(),
             Axis::linear("operations/s", Unit::Number),
             columns,
@@ -161,7 +172,7 @@ impl<'a> Loads<'a> {
         }
         self.chart(
             ("percentiles", "Latency over the parameter"),
-            "Mean and percentiles of the latency of all operations; lines of limits are promises."
+            "Mean and percentiles of the latency of all operations, with the limits of the promises."
                 .into(),
             Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
             columns,
@@ -187,7 +198,8 @@ impl<'a> Loads<'a> {
             marks: vec![],
             ..self.chart(
                 ("latency-throughput", "Latency over throughput"),
-                "Each point is a value of the parameter; the line follows the values.".into(),
+                "Each point is a value of the parameter; lines connect the points in the order of the values."
+                    .into(),
                 Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
                 vec![
                     drawn("mean", self.means(|run| run.mean_ms), 0),

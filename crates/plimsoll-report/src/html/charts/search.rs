@@ -4,7 +4,8 @@ use super::loads::{Loads, passed};
 use crate::html::chart::{Axis, Chart, Column, SeriesStyle, Unit};
 use plimsoll_results::{LoadSearch, SeriesOf, SeriesRun};
 
-/// Charts of response time and throughput over load, and of the sequence of loads; empty without runs.
+/// Charts of response time and throughput over load, or of latency and throughput over a parameter, and of the sequence of
+/// loads or values; empty without runs.
 pub(super) fn of_search(search: SeriesOf<'_, LoadSearch>) -> Vec<Chart> {
     if search.measured().next().is_none() {
         return vec![];
@@ -40,8 +41,7 @@ fn response(loads: &Loads<'_>) -> Chart {
 fn load_sequence(search: SeriesOf<'_, LoadSearch>) -> Chart {
     let column = |name: &str, passed: bool, number| {
         let load = |r: &SeriesRun| {
-            r.load
-                .or(r.value)
+            r.load_or_value()
                 .filter(|_| r.is_valid() == passed)
                 .map(|load| load as f64)
         };
@@ -51,7 +51,8 @@ fn load_sequence(search: SeriesOf<'_, LoadSearch>) -> Chart {
     Chart {
         id: "course".into(),
         title: "Search progress".into(),
-        about: "The load of each run, in the order they were made.".into(),
+        about: "The load, or the value of the parameter, of each run, in the order of the runs."
+            .into(),
         x: Axis::linear("run", Unit::Count),
         y: Axis::linear(&search.load_name(), Unit::Count),
         at: (1..=search.measured().count()).map(|n| n as f64).collect(),

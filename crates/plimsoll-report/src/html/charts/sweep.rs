@@ -1,5 +1,6 @@
 //! Charts of sweeps over one or two parameters.
 
+use super::MIN_HEAT_LEVEL;
 use super::loads::Loads;
 use crate::html::chart::{Axis, Cell, Chart, ChartOverlay, Column, Scale, Unit};
 use plimsoll_results::{
@@ -9,10 +10,7 @@ use plimsoll_results::{
 /// Minimum ratio of the greatest value to the least for a logarithmic axis.
 const MIN_LOGARITHMIC_RATIO: f64 = 16.0;
 
-/// Opacity of the cell with the least value of a heat map; the cell with the greatest value has opacity 1.
-const MIN_DEPTH: f64 = 0.12;
-
-/// Half of the size of the only cell of a heat map in a direction, as a distance on the axis.
+/// Half of the size of a heat map's cell on an axis with a single value, as a distance on the axis.
 const HALF_CELL: f64 = 0.15;
 
 /// Axis of a parameter, with the values in the order of the parameter.
@@ -78,7 +76,8 @@ fn lines(sweep: SeriesOf<'_, Sweep>, over: ValueAxis) -> Vec<Chart> {
     ]
 }
 
-/// Heat maps of throughput and 99th percentile: the first parameter is the second axis, the second the first.
+/// Heat maps of throughput and 99th percentile, with the first parameter on the vertical axis and the second parameter on
+/// the horizontal axis.
 fn heat_maps(sweep: SeriesOf<'_, Sweep>, axes: [&ValueAxis; 2]) -> Vec<Chart> {
     let p99 = |run: &SeriesRun| run.percentile(Percentile::P99).map(|figure| figure.ms);
     let maps = [
@@ -142,7 +141,7 @@ fn heat_map(
             return 1.0;
         }
         let share = (value.ln() - least.ln()) / (greatest.ln() - least.ln());
-        MIN_DEPTH + (1.0 - MIN_DEPTH) * share
+        MIN_HEAT_LEVEL + (1.0 - MIN_HEAT_LEVEL) * share
     };
     let about = format!(
         "The darker a cell, the greater the {figure}: from {} in the lightest cell to {} in the darkest, by ratio.",
@@ -178,7 +177,8 @@ fn heat_map(
     })
 }
 
-/// Begin and end of the cell of each value on its axis: half of the distance to the neighbours, by the scale of the axis.
+/// Begin and end of the cell of each value on its axis: a cell reaches half of the way to its neighbours, by the scale of
+/// the axis.
 fn cells(over: &ValueAxis) -> Vec<(f64, f64)> {
     let ValueAxis { axis, values } = over;
     let is_logarithmic = axis.scale == Scale::Log;

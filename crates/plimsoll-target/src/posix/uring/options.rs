@@ -79,7 +79,7 @@ pub(in crate::posix) struct IoOptions {
     pub(super) pool: PoolOperations,
 }
 
-/// Options of the URL of a `posix` target.
+/// Names of the options of a `posix` target's URL.
 pub(in crate::posix) const OPTIONS: [&str; 4] = ["depth", "io", "lanes", "pool"];
 
 impl IoOptions {

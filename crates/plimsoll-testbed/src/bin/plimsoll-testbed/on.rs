@@ -127,8 +127,8 @@ fn names_target(command: &str, words: &[OsString]) -> bool {
         .any(|option| !values(words, option).is_empty())
 }
 
-/// Whether `--dir` gives a directory for every run of a command; the runs of `ab` have two variants. Every directory of
-/// the command must be below `base`, the directory of a mounted file system.
+/// Whether `--dir` gives a directory for every run of a command: for both variants, if the command is `ab`. Every
+/// directory of the command must be below `base`, the directory of a mounted file system.
 ///
 /// # Errors
 /// If a directory is not below `base`: the command would load another file system than the bed's.
@@ -163,8 +163,8 @@ fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, Bed
     Ok(has(None) || has(Some(b'A')) && has(Some(b'B')))
 }
 
-/// The variant of `ab` for which a value of `--dir` is, such as `A=/mnt/work`, and the directory; `None` for both
-/// variants, and for other commands.
+/// Variant and directory of a value of `--dir`, such as `A=/mnt/work` for variant A of `ab`; the variant is `None` for a
+/// directory of both variants, and for other commands.
 fn of_variant<'a>(command: &str, dir: &'a OsStr) -> (Option<u8>, &'a Path) {
     use std::os::unix::ffi::OsStrExt;
     match dir.as_bytes() {

@@ -55,17 +55,19 @@ impl<'a> PreparedProfile<'a> {
         Self::with_sets(args, ranks, &args.how.files.set)
     }
 
-    /// Reads the profile of a check and prepares its steps: with direct I/O where the target supports direct I/O, and
-    /// without the steps that the target refuses, unless the target refuses all.
+    /// Reads the profile of a check and prepares its steps, with direct I/O if the target supports direct I/O, and without
+    /// the steps that preflight refuses, unless preflight refuses all.
     pub(super) fn of_check(args: &'a ProfileArgs, ranks: u32) -> Result<Self, CommandError> {
         let mut ready = Self::read(args, ranks)?;
         let mut sets = args.how.files.set.clone();
-        let is_open = ready.uses_direct_io() && !sets.iter().any(|(name, _)| name == DIRECT_IO);
-        if is_open && !ready.takes_direct_io()? {
+        let is_undecided =
+            ready.uses_direct_io() && !sets.iter().any(|(name, _)| name == DIRECT_IO);
+        if is_undecided && !ready.takes_direct_io()? {
             sets.push((DIRECT_IO.to_owned(), "0".to_owned()));
             ready = Self::with_sets(args, ranks, &sets)?;
             if ready.is_local() {
-                let text = "the file system does not support direct I/O: reads and writes go through the page cache";
+                let text = "the file system does not support direct I/O with transfers of 4 KiB: reads and writes go \
+                            through the page cache";
                 ready.series.notes.push(Note::from(text.to_owned()));
             }
         }
@@ -120,7 +122,7 @@ impl<'a> PreparedProfile<'a> {
         })
     }
 
-    /// Whether direct I/O with the smallest transfers of the profile is possible, as far as the file system tells.
+    /// Whether the target supports direct I/O with the smallest transfers of a check; true if the target does not tell.
     fn takes_direct_io(&self) -> Result<bool, CommandError> {
         let Some(first) = self.series.configurations.first() else {
             return Ok(false);
@@ -142,6 +144,7 @@ impl<'a> PreparedProfile<'a> {
             .any(|p| p.name == DIRECT_IO)
     }
 
+    /// Whether any configuration has its files on a file system of this machine.
     fn is_local(&self) -> bool {
         let mut targets = self.series.configurations.iter().map(|c| &c.target.url);
         targets.any(|url| plimsoll_target::is_local(url))
@@ -154,12 +157,13 @@ impl<'a> PreparedProfile<'a> {
         let mut skipped = Vec::new();
         for configuration in &self.series.configurations {
             let reasons = self.look(configuration)?.refusals;
-            match reasons.is_empty() {
-                true => kept.push(configuration.clone()),
-                false => skipped.push(SkippedConfiguration {
+            if reasons.is_empty() {
+                kept.push(configuration.clone());
+            } else {
+                skipped.push(SkippedConfiguration {
                     name: configuration.name.clone(),
                     reason: reasons.join("; "),
-                }),
+                });
             }
         }
         if !kept.is_empty()

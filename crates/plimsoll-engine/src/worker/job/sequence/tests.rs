@@ -1,5 +1,5 @@
 use super::*;
-use plimsoll_plan::{Flushes, JobAccess, OperationId, Pauses, VariableId};
+use plimsoll_plan::{Flushes, OperationId, Pauses, VariableId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -13,25 +13,7 @@ fn direction(size: u64) -> plimsoll_plan::Direction {
 
 /// Sequential reads of 4 KiB without an end.
 fn reads() -> Transfers {
-    Transfers {
-        reads: Some(direction(4096)),
-        writes: None,
-        read_percent: 50,
-        access: JobAccess::default(),
-        order: OffsetOrder::Sequential { skip: 0 },
-        run: 1,
-        repeats_offset: false,
-        offset: 0,
-        offset_increment: 0,
-        span: 0,
-        next_file: FileOrder::RoundRobin,
-        transfers_per_file: 1,
-        bytes: None,
-        transfers: None,
-        flushes: None,
-        pauses: None,
-        pacing: None,
-    }
+    Transfers::new(Some(direction(4096)), None)
 }
 
 fn random(spread: Spread) -> OffsetOrder {
@@ -232,6 +214,24 @@ fn runs_begin_at_each_block_once_in_a_pass() {
     let follows = seen.windows(2).filter(|w| w[1].1 == w[0].1 + 1).count();
     // Two of three transfers follow, except at the end of the file.
     assert!((600..=680).contains(&follows), "{follows}");
+}
+
+/// A run of reads and writes in two files can meet a file whose blocks are all drawn.
+#[test]
+fn runs_in_both_directions_stay_in_their_files() {
+    let runs = Transfers {
+        writes: Some(direction(4096)),
+        order: random(Spread::Once),
+        run: 3,
+        ..reads()
+    };
+    for seed in 0..20 {
+        let sizes = [8 * 4096, 4 * 4096];
+        let sequence = Sequence::new(&runs, 0, &sizes, Stream::new(seed), |_| None);
+        for (file, block) in blocks(&mut sequence.unwrap(), 1000) {
+            assert!(block < [8, 4][file as usize], "{file} {block}");
+        }
+    }
 }
 
 #[test]

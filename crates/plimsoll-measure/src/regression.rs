@@ -20,23 +20,50 @@ const MAX_FREEDOM: u32 = 1000;
 
 /// Linear regression of a series.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Regression {
+pub(crate) struct Regression {
     /// Change of the series per unit of the regressor.
-    pub(super) slope: f64,
+    pub(crate) slope: f64,
     /// Sum of the squared residuals.
-    pub(super) squares: f64,
+    pub(crate) squares: f64,
     /// Effective sample size.
-    pub(super) independent: f64,
+    pub(crate) independent: f64,
     /// Standard error of the slope; infinite with too few independent values.
     error: f64,
     /// Degrees of freedom of the slope's distribution, rounded down.
     freedom: u32,
 }
 
+/// Lag-1 autocorrelation, from 0 to [`MAX_CORRELATION`], of a series with the given residuals of a fit. `squares` is the sum
+/// of the squared residuals, above 0, and `parameters` the number of parameters of the fit.
+pub(crate) fn autocorrelation(residuals: &[f64], squares: f64, parameters: f64) -> f64 {
+    let n = residuals.len() as f64;
+    let products: f64 = residuals.windows(2).map(|e| e[0] * e[1]).sum();
+    let measured = products / squares;
+    // The residuals of a fit alternate more than the errors of the series (Marriott and Pope 1954).
+    (measured + (parameters + 4.0 * measured) / n).clamp(0.0, MAX_CORRELATION)
+}
+
+/// Effective sample size: number of independent values that have as much information as `n` values with a lag-1
+/// autocorrelation of `correlation`.
+pub(crate) fn independent(n: usize, correlation: f64) -> f64 {
+    n as f64 * (1.0 - correlation) / (1.0 + correlation)
+}
+
+/// Degrees of freedom for Student's distribution, rounded down.
+pub(crate) fn freedom(left: f64) -> u32 {
+    left.clamp(0.0, MAX_FREEDOM.into()) as u32
+}
+
 impl Regression {
+    /// Regression of `series` on the number of each value: a linear trend.
+    pub(crate) fn over_time(series: &[f64]) -> Self {
+        let times: Vec<f64> = (0..series.len()).map(|time| time as f64).collect();
+        Self::of(&times, series, 2.0)
+    }
+
     /// Regression of `series` on `regressor`, which is not constant. `parameters` is the number of parameters that were
     /// fitted to the series.
-    pub(super) fn of(regressor: &[f64], series: &[f64], parameters: f64) -> Self {
+    pub(crate) fn of(regressor: &[f64], series: &[f64], parameters: f64) -> Self {
         assert_eq!(regressor.len(), series.len(), "a value for each value");
         let n = series.len() as f64;
         let middle = |values: &[f64]| values.iter().sum::<f64>() / n;
@@ -53,14 +80,11 @@ impl Regression {
             0.0
         };
         let correlation = if squares > 0.0 {
-            let products: f64 = residuals.windows(2).map(|e| e[0] * e[1]).sum();
-            let measured = products / squares;
-            // The residuals of a fit alternate more than the errors of the series (Marriott and Pope 1954).
-            (measured + (parameters + 4.0 * measured) / n).clamp(0.0, MAX_CORRELATION)
+            autocorrelation(&residuals, squares, parameters)
         } else {
             0.0
         };
-        let independent = n * (1.0 - correlation) / (1.0 + correlation);
+        let independent = independent(residuals.len(), correlation);
         let left = independent - parameters;
         Self {
             slope,
@@ -71,13 +95,13 @@ impl Regression {
             } else {
                 f64::INFINITY
             },
-            freedom: left.clamp(0.0, MAX_FREEDOM.into()) as u32,
+            freedom: freedom(left),
         }
     }
 
     /// Probability that chance makes the slope at least as steep if the series has no slope; 1 without a degree of
     /// freedom.
-    pub(super) fn p(&self) -> f64 {
+    pub(crate) fn p(&self) -> f64 {
         if self.slope == 0.0 || self.freedom == 0 {
             return 1.0;
         }
@@ -85,7 +109,7 @@ impl Regression {
     }
 
     /// Confidence interval of the slope; `None` without a degree of freedom.
-    pub(super) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
+    pub(crate) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         if self.freedom == 0 {
             return None;
         }
