@@ -57,7 +57,8 @@ impl FilesetState {
         }
     }
 
-    /// The state of a fileset that only mixes use: a layout without entries, because mixes choose files by themselves.
+    /// The state of a fileset that only mixes and jobs use: a layout without entries, because mixes and jobs choose
+    /// files by themselves.
     pub(crate) fn without_entries(id: FilesetId, layout: Arc<Layout>) -> Self {
         let nothing = || EntryPool::new(0, |_| 0, RankPart::ALL_ENTRIES);
         Self {

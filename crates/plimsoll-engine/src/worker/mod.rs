@@ -155,9 +155,9 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// A task that runs until the run, the stage or the program ends. Mixes, jobs and sequences have separate
-    /// `async` blocks: a future for all would be as large as the largest of the futures, and an `async fn` that takes a worker by
-    /// value, or a call of such a function, has room for the worker twice.
+    /// A task that runs until the run, the stage or the program ends. Mixes, jobs and sequences have separate `async`
+    /// blocks: a future for all would be as large as the largest of the futures, and an `async fn` that takes a worker
+    /// by value, or a call of such a function, has room for the worker twice.
     ///
     /// All tasks are boxed in this function, because the compiler puts a task into the codegen unit of the module that
     /// boxes the task, and compiles a session's operations again in each such unit.

@@ -93,8 +93,8 @@ Examples:
   plimsoll compare check-before check-after
       two checks, step by step
 
-Reads and writes of the steps go past the page cache where the file system supports direct I/O. A step that the target \
-does not support is left out and named.
+Sequential and random reads, and random writes, go past the page cache where the file system supports direct I/O. A step \
+that the target does not support is left out and named.
 Exit codes: 0 all steps are valid, 1 a step failed, 2 bad usage or input, 3 a step is invalid, 130 \
 interrupted by a signal.";
 

@@ -94,12 +94,9 @@ fn random_seed() -> u64 {
 
 /// Numbers of this machine for the reserved words of job files.
 fn machine() -> Machine {
-    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = memory.lines().find_map(|l| l.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|t| t.split_whitespace().next()?.parse::<u64>().ok());
     Machine {
         cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
-        memory_mb: kib.unwrap_or(0) / 1024,
+        memory_mb: plimsoll_measure::system::machine_memory().map_or(0, |(total, _)| total >> 20),
         page_bytes: rustix::param::page_size() as u64,
     }
 }
