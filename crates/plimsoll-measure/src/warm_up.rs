@@ -21,8 +21,8 @@ const MAX_TRANSIENT: usize = 4;
 /// matter.
 const MAX_TREND: f64 = 0.05;
 
-/// Probability of a trend by chance, below which the rates have a trend.
-const SIGNIFICANCE: f64 = 0.05;
+/// Slope in standard errors, above which a trend is no chance.
+const SIGNIFICANT_SLOPE: f64 = 2.0;
 
 /// Number of rounds of SNIA's rule.
 const ROUNDS: usize = 5;
@@ -62,13 +62,13 @@ pub struct WarmUp {
 }
 
 impl WarmUp {
-    /// A warm-up that begins with the count `first`.
+    /// A warm-up without a count. The first count is of the start of the warm-up.
     #[must_use]
-    pub fn new(rule: SteadyRule, figure: WarmUpFigure, first: WarmUpCount) -> Self {
+    pub fn new(rule: SteadyRule, figure: WarmUpFigure) -> Self {
         Self {
             rule,
             figure,
-            counts: vec![first],
+            counts: vec![],
         }
     }
 
@@ -85,7 +85,7 @@ impl WarmUp {
     /// Adds a later count.
     pub fn add(&mut self, count: WarmUpCount) {
         debug_assert!(
-            self.counts.last().is_some_and(|last| last.at < count.at),
+            self.counts.last().is_none_or(|last| last.at < count.at),
             "counts are in order"
         );
         self.counts.push(count);
@@ -94,6 +94,9 @@ impl WarmUp {
     /// Whether the rule finds the figure steady.
     #[must_use]
     pub fn is_steady(&self) -> bool {
+        if self.counts.len() < 2 {
+            return false;
+        }
         match self.rule {
             SteadyRule::Mser => is_steady_by_mser(&self.values(self.group())),
             SteadyRule::Snia { .. } => is_steady_by_snia(&self.values(1)),
@@ -172,12 +175,16 @@ fn is_steady_by_mser(rates: &[f64]) -> bool {
     sum > 0.0 && first <= rates.len() / MAX_TRANSIENT && !has_trend(&rates[first..])
 }
 
-/// Whether the rates rise or fall by more than chance explains and by more than a part of the mean. The rule of the standard
-/// error alone accepts a short series that begins low and then becomes high.
+/// Whether the rates rise or fall by more than a part of the mean, and by more than chance explains if the rates are
+/// independent. Rates that depend on each other have a trend by chance more often, which prolongs the warm-up. The rule of
+/// the standard error alone accepts a short series that begins low and then becomes high.
 fn has_trend(rates: &[f64]) -> bool {
     let trend = Regression::over_time(rates);
-    let rise = trend.slope.abs() * (rates.len() - 1) as f64;
-    rise > MAX_TREND * mean(rates) && trend.p() < SIGNIFICANCE
+    let n = rates.len() as f64;
+    // The sum of the squared distances of n steps from their middle is n (n² − 1) / 12.
+    let error = (trend.squares / (n - 2.0) / (n * (n * n - 1.0) / 12.0)).sqrt();
+    let rise = trend.slope.abs() * (n - 1.0);
+    rise > MAX_TREND * mean(rates) && trend.slope.abs() > SIGNIFICANT_SLOPE * error
 }
 
 fn is_steady_by_snia(rounds: &[f64]) -> bool {
@@ -200,8 +207,8 @@ mod tests {
     /// Time in seconds after which a rule ends the warm-up of a load with a rate, in operations per second, at each time
     /// in seconds; `None` if the rule does not end the warm-up within `most` seconds.
     fn end(rule: &str, most: u64, mut rate: impl FnMut(f64) -> f64) -> Option<f64> {
-        let first = WarmUpCount::default();
-        let mut warm_up = WarmUp::new(rule.parse().unwrap(), WarmUpFigure::Rate, first);
+        let mut warm_up = WarmUp::new(rule.parse().unwrap(), WarmUpFigure::Rate);
+        warm_up.add(WarmUpCount::default());
         let step = warm_up.interval().as_nanos() as Nanos;
         let (mut at, mut ops) = (0, 0.0);
         while at < most * SECOND {
@@ -277,7 +284,8 @@ mod tests {
                 ops: 0,
                 response_ns: u64::MAX - 50 * SECOND,
             };
-            let mut warm_up = WarmUp::new(rule.parse().unwrap(), WarmUpFigure::ResponseTime, first);
+            let mut warm_up = WarmUp::new(rule.parse().unwrap(), WarmUpFigure::ResponseTime);
+            warm_up.add(first);
             let step = warm_up.interval().as_nanos() as Nanos;
             let mut count = first;
             while !warm_up.is_steady() {

@@ -425,7 +425,8 @@ impl<'a> LoadPhase<'a> {
     fn wait(&mut self, until: Until, snapshots: Option<Snapshots>, observer: &mut dyn Observer) {
         let mut end = max_wait(until).map_or(Nanos::MAX, |time| self.cursor.saturating_add(time));
         let mut rule = self.rule_of(until, self.cursor);
-        if rule.is_none() {
+        // A warm-up that a rule ended left virtual time at the cursor. A later hold is of a later wait.
+        if rule.is_none() && self.shared.deadline.hold() == self.cursor {
             self.release_hold();
         }
         let mut held = None;
@@ -438,9 +439,11 @@ impl<'a> LoadPhase<'a> {
                 next: how.every.as_nanos() as u64,
             }
         });
-        while self.shared.clock.now() < end && !self.is_over() {
+        while !self.has_reached(end, rule.is_some()) && !self.is_over() {
+            let is_due = rule.as_ref().is_some_and(|rule| self.is_look_due(rule));
+            // The progress up to a look in virtual time is collected after virtual time has stopped.
             self.check_progress(observer);
-            if let Some(mut due) = rule.take_if(|rule| self.is_look_due(rule)) {
+            if let Some(mut due) = rule.take_if(|_| is_due) {
                 match self.look(&mut due, end) {
                     Look::Continue => rule = Some(due),
                     Look::Cancel => {

@@ -106,6 +106,19 @@ fn a_warm_up_that_stays_unsteady_ends_at_its_maximum() {
     );
 }
 
+/// The counts of the rule begin with the rule, after the warm-up of the workload.
+#[test]
+fn a_rule_follows_the_warm_up_of_the_workload() {
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(&LOOKERS.replace("run 20", "warmup 4\nrun 20"));
+    let run = bench.run(&workload, &[STEADY, "--warmup=auto"]).result(0);
+    assert_eq!(only_wait(&run), (RuledPhase::WarmUp, true, 5.0));
+    assert_eq!(
+        (run.window_start_s, run.window_s, run.summary.ops),
+        (9.0, 20.0, 4000)
+    );
+}
+
 #[test]
 fn a_window_ends_when_its_main_figure_is_precise() {
     let bench = Bench::on_tmpfs();

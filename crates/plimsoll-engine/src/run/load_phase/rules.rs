@@ -7,6 +7,7 @@ use plimsoll_measure::{
     Bounds, MIN_BATCHES, Nanos, RuledPhase, RuledWait, WarmUp, WarmUpCount, WarmUpFigure,
 };
 use plimsoll_plan::{SteadyRule, Until};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Time from a decision to the instant that the decision is about, in a single process: workers see a change of the
@@ -50,10 +51,10 @@ pub(super) enum Look {
 }
 
 impl RuleKind {
-    fn of(until: Until, figure: WarmUpFigure, first: WarmUpCount) -> Option<Self> {
+    fn of(until: Until, figure: WarmUpFigure) -> Option<Self> {
         match until {
             Until::Steady { rule, .. } => {
-                Some(Self::Steady(rule, figure, WarmUp::new(rule, figure, first)))
+                Some(Self::Steady(rule, figure, WarmUp::new(rule, figure)))
             }
             Until::Precise { percent, .. } => Some(Self::Precise(percent)),
             Until::Elapsed { .. } | Until::Done { .. } => None,
@@ -85,11 +86,9 @@ impl LoadPhase<'_> {
         }
     }
 
-    /// Lets virtual time continue if virtual time waits.
+    /// Lets virtual time continue.
     pub(super) fn release_hold(&self) {
-        if self.kind == LaneKind::Virtual && self.shared.deadline.is_at_hold() {
-            self.shared.deadline.hold_at(Nanos::MAX);
-        }
+        self.hold_at(Nanos::MAX);
     }
 
     /// The rule of a wait that starts at `from`; `None` for a wait that no rule ends.
@@ -98,14 +97,29 @@ impl LoadPhase<'_> {
             true => WarmUpFigure::ResponseTime,
             false => WarmUpFigure::Rate,
         };
-        let kind = RuleKind::of(until, figure, self.count(0))?;
-        let first = kind.until_next_look(0, self.shared.window.interval());
+        let mut kind = RuleKind::of(until, figure)?;
+        let mut first = kind.until_next_look(0, self.shared.window.interval());
+        if let RuleKind::Steady(.., warm_up) = &mut kind {
+            match from == self.shared.started.load(Relaxed) {
+                // Before the start of the workers, the progress is known.
+                true => warm_up.add(WarmUpCount::default()),
+                false => first = 0,
+            }
+        }
         let most = max_wait(until).expect("a rule has a maximum wait");
         Some(WaitRule {
             kind,
             from,
             next: from + first.min(most),
         })
+    }
+
+    /// Whether the run has reached the instant `end` of a wait, which has looks at a rule if `has_looks`. Virtual time that
+    /// is held at the start of a later wait has reached the end of the wait before.
+    pub(super) fn has_reached(&self, end: Nanos, has_looks: bool) -> bool {
+        let deadline = &self.shared.deadline;
+        let is_held = || !has_looks && deadline.is_at_hold() && deadline.hold() <= end;
+        self.shared.clock.now() >= end || is_held()
     }
 
     /// Progress of this process's workers by `at`, in nanoseconds since the start of the warm-up.

@@ -6,6 +6,9 @@ use rand::RngExt;
 use rand_distr::{Distribution as _, Normal, Zipf};
 use std::sync::Arc;
 
+/// Maximum number of blocks whose visits are marked, in all files of a process: 512 MiB of marks.
+const MAX_MARKED_BLOCKS: u64 = 1 << 32;
+
 /// Direction of a transfer, as an index of the arrays of a [`Sequence`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
@@ -173,6 +176,7 @@ impl Sequence {
             ));
         }
         let blocks = areas.iter().map(|a| a.end.saturating_sub(a.begin) / align);
+        let all_blocks: u64 = blocks.clone().sum();
         let ranks = match &plan.order {
             OffsetOrder::Random {
                 spread: Spread::Zipf { theta },
@@ -196,6 +200,12 @@ impl Sequence {
             to_flush: None,
             plan: Arc::new(plan.clone()),
         };
+        if sequence.marks_visits() && all_blocks > MAX_MARKED_BLOCKS {
+            return Err(format!(
+                "the files have {all_blocks} blocks of {align} bytes; transfers of drawn sizes that visit each block once \
+                 support at most {MAX_MARKED_BLOCKS} blocks, and `norandommap` any number"
+            ));
+        }
         sequence.begin_pass();
         Ok(sequence)
     }
@@ -209,16 +219,25 @@ impl Sequence {
         self.plan.directions().map(|d| d.align).max().unwrap_or(1)
     }
 
-    fn draws_sizes(&self) -> bool {
+    /// Whether each block is visited once, by transfers of drawn sizes.
+    fn marks_visits(&self) -> bool {
         let mut directions = self.directions.iter().flatten();
-        directions.any(|d| matches!(d.size, Size::Drawn(_)))
+        let draws_sizes = directions.any(|d| matches!(d.size, Size::Drawn(_)));
+        draws_sizes
+            && matches!(
+                &self.plan.order,
+                OffsetOrder::Random {
+                    spread: Spread::Once,
+                    ..
+                }
+            )
     }
 
     /// Begins a pass over all files.
     fn begin_pass(&mut self) {
         let align = self.align();
         let stream = self.stream.branch(self.pass);
-        let draws_sizes = self.draws_sizes();
+        let marks_visits = self.marks_visits();
         // Ranks are scattered in the same way in all passes.
         let scattered = self.stream.named("ranks");
         let (once, ranked) = match &self.plan.order {
@@ -233,7 +252,7 @@ impl Sequence {
             let stream = if once { stream } else { scattered };
             area.position = [area.begin; 2];
             area.drawn = 0;
-            if once && draws_sizes {
+            if marks_visits {
                 area.visits = 0;
                 area.visited.clear();
                 area.visited.resize(blocks.div_ceil(64) as usize, 0);

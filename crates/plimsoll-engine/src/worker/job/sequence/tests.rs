@@ -285,6 +285,13 @@ fn sizes_are_drawn_and_cut_at_the_end_of_the_file() {
         sizes.keys().all(|s| s % 1024 == 0) && sizes.len() > 4,
         "{sizes:?}"
     );
+    // A mark for each block of 8 TiB would take 1 GiB.
+    let once = Transfers {
+        order: random(Spread::Once),
+        ..drawn
+    };
+    let refused = Sequence::new(&once, 0, &[8 << 40], Stream::new(3), sampler);
+    assert!(refused.is_err_and(|e| e.contains("norandommap")));
 }
 
 /// Share of the transfers that lie in the most popular `percent` percent of 1000 blocks.
