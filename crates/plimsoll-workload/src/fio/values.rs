@@ -57,19 +57,27 @@ impl Machine {
 #[derive(Clone, Copy)]
 enum Units {
     Bytes(KbBase),
-    /// Times, with the microseconds of a number without a unit.
+    /// Times, with the microseconds of an expression without a unit.
     Micros(f64),
     None,
 }
 
 impl Units {
+    /// Factor of an expression without a unit.
+    fn default(self) -> f64 {
+        match self {
+            Self::Micros(default) => default,
+            Self::Bytes(_) | Self::None => 1.0,
+        }
+    }
+
     /// Factor of a unit; `None` for an unknown unit.
     fn factor(self, unit: &str) -> Option<f64> {
         let unit = unit.to_ascii_lowercase();
         match self {
             Self::None => unit.is_empty().then_some(1.0),
-            Self::Micros(default) => Some(match unit.as_str() {
-                "" => default,
+            Self::Micros(_) => Some(match unit.as_str() {
+                "" => 1.0,
                 "us" | "usec" => 1.0,
                 "ms" | "msec" => 1e3,
                 "s" | "sec" => 1e6,
@@ -108,6 +116,7 @@ impl Units {
 struct Expression<'t> {
     rest: &'t str,
     units: Units,
+    has_unit: bool,
     depth: u32,
 }
 
@@ -208,6 +217,7 @@ impl Expression<'_> {
             .find(|c: char| !c.is_ascii_alphabetic())
             .unwrap_or(self.rest.len());
         let factor = self.units.factor(&self.rest[..end])?;
+        self.has_unit |= end > 0;
         self.rest = &self.rest[end..];
         Some(number * factor)
     }
@@ -218,12 +228,17 @@ fn evaluate(text: &str, units: Units) -> Option<f64> {
     let mut expression = Expression {
         rest: text.trim(),
         units,
+        has_unit: false,
         depth: 0,
     };
     let value = if expression.rest.starts_with('(') {
         expression.sum()?
     } else {
         expression.number()?
+    };
+    let value = match expression.has_unit {
+        true => value,
+        false => value * units.default(),
     };
     let is_whole = expression.rest.trim().is_empty();
     (is_whole && value.is_finite()).then_some(value)
