@@ -49,6 +49,9 @@ pub enum Phase {
     },
 }
 
+/// Length of a measured window below which intervals of 1 s are too few for the estimate of a confidence interval.
+const SHORT_WINDOW: Duration = Duration::from_secs(30);
+
 impl Plan {
     /// Sums of the timed waits before the first window opens (warm-up) and after it opens (measured time). A wait that
     /// ends by a rule counts with its maximum.
@@ -57,19 +60,32 @@ impl Plan {
         let mut times = [Duration::ZERO; 2];
         let mut window = 0;
         for phase in &self.script {
-            match phase {
-                Phase::OpenWindow => window = 1,
-                Phase::Wait {
-                    until:
-                        Until::Elapsed { time }
-                        | Until::Steady { at_most: time, .. }
-                        | Until::Precise { at_most: time, .. },
-                    ..
-                } => times[window] += *time,
-                _ => {}
+            if let Phase::OpenWindow = phase {
+                window = 1;
             }
+            times[window] += phase.max_time().unwrap_or_default();
         }
         (times[0], times[1])
+    }
+
+    /// Default length of an interval of the time series: 1 s, or 100 ms if a measured window of a fixed length is
+    /// shorter than 30 s.
+    #[must_use]
+    pub fn default_interval(&self) -> Duration {
+        let mut windows: Vec<Duration> = vec![];
+        for phase in &self.script {
+            if let Phase::OpenWindow = phase {
+                windows.push(Duration::ZERO);
+            }
+            if let (Some(window), Some(time)) = (windows.last_mut(), phase.max_time()) {
+                *window += time;
+            }
+        }
+        let is_short = |window: &Duration| !window.is_zero() && *window < SHORT_WINDOW;
+        match windows.iter().any(is_short) {
+            true => Duration::from_millis(100),
+            false => Duration::from_secs(1),
+        }
     }
 }
 
@@ -78,6 +94,20 @@ impl Phase {
     #[must_use]
     pub fn begins_load(&self) -> bool {
         matches!(self, Self::Start | Self::StartStage { .. })
+    }
+
+    /// Maximum time of a timed wait; `None` for other phases.
+    fn max_time(&self) -> Option<Duration> {
+        match self {
+            Self::Wait {
+                until:
+                    Until::Elapsed { time }
+                    | Until::Steady { at_most: time, .. }
+                    | Until::Precise { at_most: time, .. },
+                ..
+            } => Some(*time),
+            _ => None,
+        }
     }
 
     /// Phase that waits until the condition `until`, without printed statistics.

@@ -46,6 +46,7 @@ pub fn series(
         true => ClockKind::Real,
         false => ClockKind::Virtual,
     };
+    let interval = how.interval(configurations.iter().map(|c| &c.plan));
     Series {
         schema_version: Series::SCHEMA,
         name: name.to_owned(),
@@ -58,7 +59,7 @@ pub fn series(
         percentiles_shown: None,
         program: Program::plimsoll(),
         clock,
-        interval_s: how.interval.as_secs_f64(),
+        interval_s: interval.as_secs_f64(),
         ranks,
         events: events.event.iter().map(ToString::to_string).collect(),
         notes: vec![],
@@ -108,7 +109,7 @@ pub fn of_workload(
 pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings {
     Settings {
         target: configuration.target.url.clone(),
-        interval: how.interval,
+        interval: how.interval([&configuration.plan]),
         holds: false,
     }
 }

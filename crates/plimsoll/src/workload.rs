@@ -242,7 +242,7 @@ pub fn absolute_target(target: &str) -> Result<(String, Option<String>), Command
 pub fn settings(args: &CommonRunArgs, plan: &Plan) -> Settings {
     Settings {
         target: io_choice::target_of(&args.files.target, plan),
-        interval: args.interval,
+        interval: args.interval([plan]),
         holds: false,
     }
 }

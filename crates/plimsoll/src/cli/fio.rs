@@ -40,10 +40,11 @@ pub struct FioArgs {
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
     #[arg(help_heading = "Criteria")]
     pub require: Vec<RequirementWord>,
-    /// Length of an interval of the time series in the results, at least 10ms
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    /// Length of an interval of the time series in the results, at least 10ms [default: 1s, or 100ms in windows below
+    /// 30 s]
+    #[arg(long, value_name = "TIME", value_parser = interval)]
     #[arg(help_heading = "Engine")]
-    pub interval: Duration,
+    pub interval: Option<Duration>,
     #[command(flatten)]
     pub root: ResultsRoot,
     /// Output format of the report; json prints run.json of each run, and `--output-format=json` a document in the

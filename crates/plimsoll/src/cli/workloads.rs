@@ -8,7 +8,7 @@ use super::{EventArgs, Format};
 use crate::exit::CommandError;
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::ClockKind;
-use plimsoll_plan::{Content, OpsLimit, Warmup};
+use plimsoll_plan::{Content, OpsLimit, Plan, Warmup};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -161,10 +161,10 @@ pub struct CommonRunArgs<F: Args = FilesArgs> {
     pub allow_commands: bool,
 
     /// Length of an interval of the time series in the results, at least 10ms; the latencies shown
-    /// during the run are the latencies of the last complete interval
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    /// during the run are the latencies of the last complete interval [default: 1s, or 100ms in windows below 30 s]
+    #[arg(long, value_name = "TIME", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
-    pub interval: Duration,
+    pub interval: Option<Duration>,
 
     /// Print the resolved run without executing the run; exits with 2 and the reasons if the run would be refused
     #[arg(long, help_heading = "Output")]
@@ -268,6 +268,12 @@ impl<F: Args> CommonRunArgs<F> {
 }
 
 impl<F: Args> CommonRunArgs<F> {
+    /// Length of the intervals of the runs of `plans`: by `--interval`, or else the shortest of the Plans' defaults.
+    pub fn interval<'p>(&self, plans: impl IntoIterator<Item = &'p Plan>) -> Duration {
+        let shortest = plans.into_iter().map(Plan::default_interval).min();
+        self.interval.or(shortest).unwrap_or(Duration::from_secs(1))
+    }
+
     /// Warm-up before each measured window.
     ///
     /// # Errors

@@ -104,7 +104,9 @@ fn machine() -> Machine {
 fn settings_of(args: &FioArgs, group: &Group) -> Settings {
     Settings {
         target: io_choice::target_of(&group.target, &group.plan),
-        interval: args.interval,
+        interval: args
+            .interval
+            .unwrap_or_else(|| group.plan.default_interval()),
         holds: false,
     }
 }
@@ -163,7 +165,7 @@ fn run_group(
     let config = RunConfig {
         plan: group.plan.clone(),
         target: target_of(&settings.target),
-        interval_s: args.interval.as_secs_f64(),
+        interval_s: settings.interval.as_secs_f64(),
         holds: false,
     };
     let root = &args.root.results;

@@ -122,7 +122,7 @@ fn config(plan: Plan, how: &CommonRunArgs) -> Result<RunConfig, CommandError> {
     Ok(RunConfig {
         plan,
         target: target_of(&settings.target),
-        interval_s: how.interval.as_secs_f64(),
+        interval_s: settings.interval.as_secs_f64(),
         holds: false,
     })
 }
