@@ -127,6 +127,8 @@ pub struct JobAccess {
     pub mapped: bool,
     /// Whether the kernel is advised, when a file is opened, not to read ahead of reads.
     pub no_read_ahead: bool,
+    /// Whether transfers of local files are submitted through io_uring if the target's URL has no option `io`.
+    pub queued: bool,
 }
 
 /// Order of the offsets in a file.

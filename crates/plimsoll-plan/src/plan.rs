@@ -202,6 +202,15 @@ impl Plan {
         Stream::new(self.seed).named(name)
     }
 
+    /// Number of processes of all groups together.
+    #[must_use]
+    pub fn processes(&self) -> u64 {
+        self.groups
+            .iter()
+            .map(|g| u64::from(g.process_instances))
+            .sum()
+    }
+
     /// Number of workers of all groups together.
     #[must_use]
     pub fn workers(&self) -> u64 {
@@ -275,6 +284,13 @@ impl Plan {
     pub fn has_completion_delay(&self) -> bool {
         let is_delay = |o: &Operation| o.kind == OpKind::CompletionDelay;
         self.operations.iter().any(is_delay)
+    }
+
+    /// Whether a job submits its transfers through io_uring if the target's URL has no option `io`.
+    #[must_use]
+    pub fn queues_transfers(&self) -> bool {
+        let mut jobs = self.jobs().filter_map(Job::transfers);
+        jobs.any(|transfers| transfers.access.queued)
     }
 
     /// Whether any worker may create, remove, rename or resize files of the fileset `id`.

@@ -240,7 +240,7 @@ pub struct RunArgs {
 }
 
 /// Option `--results`: parent directory of the results directory that a command creates.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ResultsRoot {
     /// Directory in which the results directory is created
     #[arg(allow_hyphen_values = true, value_parser = values::directory(), long, value_name = "DIR")]

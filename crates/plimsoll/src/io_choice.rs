@@ -1,4 +1,5 @@
-//! `io=auto` in the URL of a `posix` target: access to a run's files by system calls or through io_uring.
+//! Access to a run's files by system calls or through io_uring: by the option `io` in the URL of a `posix` target; in a
+//! URL without options, by the workload.
 //!
 //! The URL of the results has the chosen method, and a Plan for io_uring has an extra row for completion delays. Every
 //! rank derives the URL from the Plan of rank 0, so that all ranks use the same method.
@@ -12,7 +13,7 @@ const AUTO_WORKERS: u64 = 64;
 /// Selects the method for a Plan on a target, and adds the row of completion delays if needed.
 pub fn choose(target: &str, plan: &mut Plan) {
     let uses_uring = match io_method(target) {
-        IoMethod::Sync => false,
+        IoMethod::Sync => is_local(target) && plan.queues_transfers(),
         IoMethod::Uring => true,
         IoMethod::Auto => {
             let (uses_uring, why) = automatic(plan);
@@ -31,8 +32,17 @@ pub fn target_of(target: &str, plan: &Plan) -> String {
         (IoMethod::Auto, true) => target.replace("io=auto", "io=uring"),
         // The options of the URL besides `io` configure io_uring, so that the URL for system calls has no options.
         (IoMethod::Auto, false) => DEFAULT_TARGET.into(),
+        // fio has a queue for each process.
+        (IoMethod::Sync, true) if is_local(target) => {
+            format!("{DEFAULT_TARGET}:?io=uring&lanes={}", plan.processes())
+        }
         (IoMethod::Sync | IoMethod::Uring, _) => target.into(),
     }
+}
+
+/// Whether the target is the local file system, without options.
+fn is_local(target: &str) -> bool {
+    target.strip_suffix(':').unwrap_or(target) == DEFAULT_TARGET
 }
 
 /// Whether `io=auto` selects io_uring for the Plan, and the sentence that says why.

@@ -2,26 +2,25 @@
 
 use crate::cli::{CommonRunArgs, CriteriaArgs};
 use crate::exit::CommandError;
-use crate::{vary, workload};
+use crate::vary;
+use crate::workload::{self, WorkloadSource};
 use plimsoll_plan::{Condition, OnError, Plan};
-use std::ffi::OsStr;
 
 /// Plan of a workload at load `max`, the highest load of a curve or search, with the given criteria and the conditions
 /// `until`, which no valid run meets. The files of every smaller load are a part of the files at load `max`.
 ///
 /// # Errors
-/// If the workload is unknown or has no business metric, or if `max` is out of the workload's range of loads.
+/// If the workload has no business metric, or if `max` is out of the workload's range of loads.
 pub fn at(
-    name: &OsStr,
+    found: &WorkloadSource,
     how: &CommonRunArgs,
     criteria: &CriteriaArgs,
     until: &[Condition],
     max: u64,
 ) -> Result<Plan, CommandError> {
-    let found = workload::find(name)?;
-    let reading = workload::parse(&found)?;
-    let mut overrides = workload::changes(how, name)?;
-    let one = reading.lower(&found, &overrides)?;
+    let reading = workload::parse(found)?;
+    let mut overrides = workload::changes(how, &found.name)?;
+    let one = reading.lower(found, &overrides)?;
     if one.metric.is_none() {
         return Err(CommandError::usage(format!(
             "`{}` has no business metric to be a load of: load points are for operation mixes \
@@ -35,7 +34,7 @@ pub fn at(
     // Load points count errors of operations by default: a counted error makes its run invalid without ending the
     // series.
     overrides.options.on_error = how.on_error.map_or(OnError::Count, Into::into);
-    let mut plan = reading.lower(&found, &overrides)?;
+    let mut plan = reading.lower(found, &overrides)?;
     if let Some(metric) = &mut plan.metric {
         let c = &mut metric.criteria;
         c.latency = criteria.latency_limit.or(c.latency);

@@ -9,7 +9,6 @@ use plimsoll_plan::{Condition, OnError, Plan, Promise, Source, WorkDirSpec};
 use plimsoll_results::{Configuration, Recipe, SearchStart};
 use plimsoll_series::events::EventSpec;
 use plimsoll_target::{check_url, option_of, scheme_of, with_option};
-use std::ffi::OsStr;
 
 /// Name of the varied load in business metrics.
 const LOAD: &str = "load";
@@ -46,8 +45,7 @@ fn place_of(
     let parameters = parsed.parameters();
     let scheme = scheme_of(target);
     let options: Vec<&str> = scheme.into_iter().flat_map(|s| s.options()).collect();
-    // A dotted name may be a key that an operation mix leaves at its default.
-    if parameters.iter().any(|p| p.name == name) || name.contains('.') {
+    if parsed.has_parameter(name) {
         return Ok(Place::Workload);
     }
     match name {
@@ -105,17 +103,16 @@ pub fn add_promises(plan: &mut Plan, promises: &[Promise]) -> Result<(), Command
 /// Recipe of a series over parameters, from the workload and options of the command line.
 ///
 /// # Errors
-/// If the workload or the simulated system of the target is unknown, or the process has no current directory.
+/// If the simulated system of the target is unknown, or the process has no current directory.
 pub fn recipe(
-    name: &OsStr,
+    found: &WorkloadSource,
     how: &CommonRunArgs,
     load: Option<u64>,
     until: &[Condition],
 ) -> Result<Recipe, CommandError> {
     let no_dir =
         |e: std::io::Error| CommandError::usage(format!("there is no current directory: {e}"));
-    let found = workload::find(name)?;
-    let mut overrides = workload::changes(how, name)?;
+    let mut overrides = workload::changes(how, &found.name)?;
     overrides.load = load;
     // As at load points, a failed operation makes its run invalid without ending the series.
     overrides.options.on_error = how.on_error.map_or(OnError::Count, Into::into);
@@ -124,7 +121,7 @@ pub fn recipe(
         *dir = plimsoll_target::absolute(target, dir).map_err(no_dir)?;
     }
     let path = if found.path.as_os_str().is_empty() {
-        found.path
+        found.path.clone()
     } else {
         std::path::absolute(&found.path).map_err(no_dir)?
     };
@@ -132,8 +129,8 @@ pub fn recipe(
     Ok(Recipe {
         source: Source {
             kind: found.kind,
-            name: found.name,
-            text: found.text,
+            name: found.name.clone(),
+            text: found.text.clone(),
         },
         path,
         current_dir: std::env::current_dir().map_err(no_dir)?,

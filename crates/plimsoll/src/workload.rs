@@ -1,5 +1,6 @@
 //! Lookup of workloads, by name or path, and conversion to Plans.
 
+pub mod fio;
 mod mix;
 mod netmist;
 mod wml;
@@ -34,7 +35,12 @@ struct FrontEnd {
 
 /// Workload languages in order of precedence: the first language that claims a workload file parses the file. The last
 /// language, Filebench's, claims every file.
-const FRONT_ENDS: &[FrontEnd] = &[netmist::FRONT_END, mix::FRONT_END, wml::FRONT_END];
+const FRONT_ENDS: &[FrontEnd] = &[
+    netmist::FRONT_END,
+    mix::FRONT_END,
+    fio::FRONT_END,
+    wml::FRONT_END,
+];
 
 /// A parsed workload of any language, from which options of the command line make a Plan.
 pub trait ParsedWorkload {
@@ -43,6 +49,11 @@ pub trait ParsedWorkload {
 
     /// Parameters of the workload that `--set` can change, with the default values.
     fn parameters(&self) -> Vec<Parameter>;
+
+    /// Whether `--set` can change a parameter; a workload may take parameters that it does not list.
+    fn has_parameter(&self, name: &str) -> bool {
+        self.parameters().iter().any(|p| p.name == name)
+    }
 
     /// Lines of help on the workload for its users, such as Filebench's `usage` statements.
     fn usage(&self) -> Vec<String>;
@@ -82,10 +93,7 @@ pub fn builtins() -> Vec<WorkloadSource> {
 }
 
 /// File name endings of workload files.
-const WORKLOAD_SUFFIXES: [&str; 2] = [".f", ".toml"];
-
-/// File name ending of fio's job files, which have a command of their own.
-const JOB_FILE_SUFFIX: &str = ".fio";
+const WORKLOAD_SUFFIXES: [&str; 3] = [".f", ".toml", fio::SUFFIX];
 
 /// Finds a workload: a built-in name, or else a path. A path has a slash, has the ending of a workload file, or exists.
 pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
@@ -96,13 +104,6 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
         return Ok(builtins.swap_remove(at));
     }
     let ends = WORKLOAD_SUFFIXES.iter().any(|e| name.ends_with(e));
-    if name.ends_with(JOB_FILE_SUFFIX) {
-        let file = path.display();
-        return Err(CommandError::usage(format!(
-            "{file} is a job file of fio: `plimsoll fio {file}` runs its jobs, and `plimsoll fio {file} --dry-run` \
-             prints their Plans"
-        )));
-    }
     if name.contains('/') || ends || path.exists() {
         return Ok(WorkloadSource {
             name: name.into(),

@@ -4,7 +4,7 @@ use super::text::{Section, Setting};
 use super::values::{self, KbBase};
 use crate::report::Reported;
 use plimsoll_diagnostics::{Problem, Span};
-use plimsoll_plan::{Arrivals, InitialData, Spread, Zone};
+use plimsoll_plan::{Arrivals, InitialData, Percentile, Spread, Zone};
 use std::time::Duration;
 
 /// Sizes of the transfers in one direction.
@@ -89,6 +89,16 @@ pub(super) struct Rate {
     pub(super) arrivals: Arrivals,
 }
 
+/// Latency limit of a job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LatencyTarget {
+    pub(super) limit: Duration,
+    /// Percentile of the transfers that the limit is for.
+    pub(super) percentile: Percentile,
+    /// Length of the run at each depth of the search; `None` for the `runtime` of the job.
+    pub(super) window: Option<Duration>,
+}
+
 /// A job of fio.
 #[derive(Debug)]
 pub(super) struct Job {
@@ -138,6 +148,7 @@ pub(super) struct Job {
     pub(super) start_delay: Duration,
     pub(super) rate: Option<Rate>,
     pub(super) pause: Option<(u64, u64)>,
+    pub(super) latency: Option<At<LatencyTarget>>,
     pub(super) seed: Option<At<u64>>,
     /// Whether the seed differs from run to run.
     pub(super) is_unseeded: Option<Span>,
@@ -369,6 +380,7 @@ impl Reader<'_> {
             start_delay: self.start_delay(),
             rate,
             pause,
+            latency: self.latency_target(),
             seed: self.whole("randseed"),
             is_unseeded: self.unseeded(),
             verifies: self.verifies(),
@@ -401,6 +413,10 @@ impl Reader<'_> {
             );
         }
         if let Engine::Names(_) = job.engine.value {
+            if let Some(At { span, .. }) = job.latency {
+                let message = "`latency_target` is for reads and writes";
+                self.fail(span, message, "this option", "");
+            }
             if let Some(span) = job.verifies {
                 let message = "a job of operations on names has no data to verify";
                 self.fail(span, message, "this option", "");
@@ -753,6 +769,35 @@ impl Reader<'_> {
         }
         let nanoseconds = u64::try_from(time.value.as_nanos()).unwrap_or(u64::MAX);
         Some((nanoseconds, after))
+    }
+
+    fn latency_target(&mut self) -> Option<At<LatencyTarget>> {
+        let limit = self.parsed("latency_target", |text, _| {
+            match values::time_in_micros(text)? {
+                Duration::ZERO => Err("expected a time above 0".into()),
+                limit => Ok(limit),
+            }
+        });
+        let percentile = self.parsed("latency_percentile", |text, _| {
+            text.parse::<Percentile>().map_err(|e| e.to_string())
+        });
+        let window = self.parsed("latency_window", |text, _| values::time_in_micros(text));
+        let Some(At { value: limit, span }) = limit else {
+            for name in ["latency_percentile", "latency_window"] {
+                if self.setting(name).is_some() && self.setting("latency_target").is_none() {
+                    let message = format!("`{name}` needs a `latency_target`");
+                    self.fail(self.span(name), message, "without a limit", "");
+                }
+            }
+            return None;
+        };
+        let all: Percentile = "100".parse().expect("100 is a percentile");
+        let value = LatencyTarget {
+            limit,
+            percentile: percentile.map_or(all, |at| at.value),
+            window: window.map(|at| at.value).filter(|time| !time.is_zero()),
+        };
+        Some(At { value, span })
     }
 
     fn rate(&mut self, access: &Access) -> Option<Rate> {

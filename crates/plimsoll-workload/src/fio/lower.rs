@@ -1,13 +1,14 @@
 //! fio's jobs as Plans, one Plan for each group of jobs that run at the same time.
 
-use super::job::{self, At, Engine, Job, Sizes};
+use super::job::{self, At, Engine, Job, LatencyTarget, Sizes};
 use super::text::Input;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
-    Content, Direction, Distribution, Fileset, FilesetId, Flushes, InitialData, JobAccess, JobWork,
-    NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses, Phase, Plan,
-    Program, QuitMode, RelPath, Row, Source, SourceKind, SourcePosition, Transfers, Until, Value,
-    Variable, VariableId, Warmup, WorkDirSpec, WorkerGroup,
+    Condition, Content, Direction, Distribution, Figure, Fileset, FilesetId, Flushes, InitialData,
+    JobAccess, JobWork, NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses,
+    Phase, Plan, Program, Promise, QuitMode, RelPath, Relation, Row, Source, SourceKind,
+    SourcePosition, Transfers, Until, Value, Variable, VariableId, Warmup, WorkDirSpec,
+    WorkerGroup,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,6 +38,17 @@ pub struct Group {
     pub plan: Plan,
     /// URL of the target on which the engines of the jobs work.
     pub target: String,
+    /// Search of the highest depth within `latency_target`; `None` for jobs without a latency limit.
+    pub search: Option<DepthSearch>,
+}
+
+/// Search of the highest depth of jobs whose run keeps the promises of the Plan, which `latency_target` gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DepthSearch {
+    /// Highest depth: the `iodepth` of the jobs.
+    pub most: u32,
+    /// Length of the run at each depth; `None` for the length of the jobs.
+    pub time: Option<Duration>,
 }
 
 /// Makes the Plans of the groups of jobs, in order. Each Plan has passed [`Plan::check`].
@@ -180,7 +192,26 @@ impl Lowerer<'_> {
                 .push(Problem::new(jobs[0].span, e.to_string(), "this job"));
             return None;
         }
-        Some(Group { plan, target })
+        let search = self.search(jobs);
+        (self.problems.len() == before).then_some(Group {
+            plan,
+            target,
+            search,
+        })
+    }
+
+    fn search(&mut self, jobs: &[Job]) -> Option<DepthSearch> {
+        let latency = self.common(jobs, "latency_target", |job| job.latency)?;
+        let depth = |job: &Job| {
+            Some(At {
+                value: job.depth,
+                span: job.span,
+            })
+        };
+        Some(DepthSearch {
+            most: self.common(jobs, "iodepth", depth)?,
+            time: latency.window,
+        })
     }
 
     /// The Plan of a group without filesets and workers.
@@ -260,7 +291,6 @@ impl Lowerer<'_> {
         let nfs_url = self.common(jobs, "nfs_url", |job| job.nfs_url.clone());
         match engine {
             Some("io_uring") => {
-                let clones: u64 = jobs.iter().map(|job| u64::from(job.clones)).sum();
                 if jobs.iter().any(|job| job.depth > 1) {
                     plan.notes.push(Note::from(
                         "a depth of N is N workers, which take the transfers of their job in order; the threads of the \
@@ -268,7 +298,7 @@ impl Lowerer<'_> {
                             .to_owned(),
                     ));
                 }
-                format!("posix:?io=uring&lanes={clones}")
+                "posix".into()
             }
             Some("null") => "null:".into(),
             Some("nfs") => match nfs_url {
@@ -318,7 +348,10 @@ impl Lowerer<'_> {
         script.push(Phase::OpenWindow);
         let endless = jobs.iter().any(|job| job.time_based.is_some());
         script.push(match runtime.filter(|_| endless) {
-            Some(time) => Phase::wait_for(time),
+            Some(at_most) => Phase::wait(match self.overrides.precision {
+                Some(percent) => Until::Precise { percent, at_most },
+                None => Until::Elapsed { time: at_most },
+            }),
             None => Phase::wait(Until::Done { at_most: runtime }),
         });
         script.extend([Phase::CloseWindow, Phase::Stop]);
@@ -352,6 +385,7 @@ impl Lowerer<'_> {
         let mut row = |what: &str, kind: OpKind| {
             plan.add_row(format!("{name}.{what}"), kind, location.clone())
         };
+        let mut promises = vec![];
         let work = match job.engine.value {
             Engine::Names(op) => JobWork::Names {
                 op,
@@ -367,10 +401,17 @@ impl Lowerer<'_> {
                 let writes = job.writes.then(|| row("write", kinds[1]));
                 let flush = flushes(job).then(|| row("fsync", OpKind::Fsync));
                 let start = job.rate.map(|_| row("start", OpKind::Start));
+                if let Some(At { value: limit, .. }) = job.latency {
+                    let given = ["read", "write"].into_iter().zip([reads, writes]);
+                    for (what, _) in given.filter(|(_, row)| row.is_some()) {
+                        promises.push(latency_promise(&name, what, limit));
+                    }
+                }
                 let rows = [reads, writes, flush, start];
                 JobWork::Transfers(Box::new(self.transfers(plan, job, rows, file_bytes)))
             }
         };
+        plan.promises.append(&mut promises);
         let prepare = plan.add_row(format!("{name}.open"), OpKind::Prepare, location.clone());
         let largest = job.sizes.iter().map(Sizes::largest).max().unwrap_or(0);
         let shares_files = !job.files.names.is_empty();
@@ -534,6 +575,7 @@ impl Lowerer<'_> {
                 dsync: job.dsync,
                 mapped: job.engine.value == Engine::Mapped,
                 no_read_ahead: job.advises && job.spread.is_some(),
+                queued: job.engine.value == Engine::Async,
             },
             order,
             run: job.run,
@@ -634,6 +676,16 @@ fn size(plan: &mut Plan, sizes: &Sizes, name: &str) -> Value {
             },
         )),
     }
+}
+
+/// Promise that the latency of a job's reads or writes is within the job's limit.
+fn latency_promise(job: &str, what: &str, target: LatencyTarget) -> Promise {
+    Promise::from(Condition {
+        operation: Some(format!("{job}.{what}")),
+        figure: Figure::Percentile(target.percentile),
+        relation: Relation::AtMost,
+        limit: target.limit.as_secs_f64(),
+    })
 }
 
 /// Name of a job that no other group of the Plan has.

@@ -19,7 +19,7 @@ mod text;
 mod values;
 
 pub use command_line::{CommandLine, OutputFormat};
-pub use lower::{Context, Group, lower};
+pub use lower::{Context, DepthSearch, Group, lower};
 pub use text::{Input, Surroundings};
 pub use values::Machine;
 
@@ -32,17 +32,26 @@ pub fn is_option(name: &str) -> bool {
     options::find_on_command_line(name).is_some() || command_line::is_option(name)
 }
 
-/// Parses a job file with its included files. `name` is the path of the file.
+/// Whether jobs can set the option `name`.
+#[must_use]
+pub fn is_settable(name: &str) -> bool {
+    options::find(name).is_some_and(|o| matches!(o.handling, options::Handling::Done))
+}
+
+/// Parses a job file with its included files. `name` is the path of the file. All jobs have the settings `sets`, names of
+/// options with values, instead of their own.
 ///
 /// # Errors
 /// All problems of the texts, with their places.
 pub fn parse_file(
     text: &str,
     name: &str,
+    sets: &[(String, String)],
     surroundings: &Surroundings<'_>,
 ) -> Result<Input, Diagnostics> {
     let mut parser = Parser::new(surroundings, vec![]);
     parser.job_file(text, name);
+    parser.settings_of_all(sets);
     parser.finish()
 }
 

@@ -72,9 +72,6 @@ const VERIFY: Handling = NoEffect(
 const FLOW: Handling = Refused("jobs do not balance their rates; give each job a `rate`");
 const NUMA: Handling = Refused("start `plimsoll` with `numactl`");
 const NUMA_CPUS: Handling = Refused("`--cpus` binds the threads to processors");
-const LATENCY_TARGET: Handling = Refused(
-    "the highest load within a latency limit is found by `plimsoll find`; here, give the depth by `iodepth`",
-);
 const STEADY: Handling = Refused(
     "`--require steady` makes a run invalid whose rate is not steady; give the length by `runtime`",
 );
@@ -449,10 +446,15 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Value,
         Refused("`plimsoll compare --fail-if` judges latencies after the run"),
     ),
-    option("latency_target", &[], Value, LATENCY_TARGET),
-    option("latency_window", &[], Value, LATENCY_TARGET),
-    option("latency_percentile", &[], Value, LATENCY_TARGET),
-    option("latency_run", &[], Bool, LATENCY_TARGET),
+    option("latency_target", &[], Value, Done),
+    option("latency_window", &[], Value, Done),
+    option("latency_percentile", &[], Value, Done),
+    option(
+        "latency_run",
+        &[],
+        Bool,
+        NoEffect("the search ends when the highest depth within `latency_target` is found"),
+    ),
     option("invalidate", &[], Bool, Done),
     option("sync", &[], Value, Done),
     option(

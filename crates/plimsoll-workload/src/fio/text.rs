@@ -1,9 +1,11 @@
 //! fio's job files and command lines as sections of settings.
 
+use super::is_settable;
 use super::options::{self, Form, Handling, JobOption};
 use super::values::{self, Machine};
 use crate::report::{Report, Reported};
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
+use plimsoll_plan::Parameter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,12 +68,88 @@ impl Input {
         stem.filter(|_| name != COMMAND_LINE).unwrap_or("fio")
     }
 
+    /// A job file with the same jobs, in which environment variables and reserved words are replaced by their values.
+    ///
+    /// # Errors
+    /// A sentence on a value that a job file cannot have, because a comment begins in the value.
+    pub fn job_file(&self) -> Result<String, String> {
+        let mut text = String::new();
+        for job in &self.jobs {
+            text.push_str(&format!("[{}]\n", job.name));
+            for setting in job.settings.iter().filter(|s| s.option.name != "name") {
+                let name = setting.option.name;
+                let value = setting.value.as_ref().map(|value| format!("={value}"));
+                let value = value.unwrap_or_default();
+                if value.contains([';', '#', '\n']) {
+                    return Err(format!("`{name}{value}` has no form in a job file"));
+                }
+                text.push_str(&format!("{name}{value}\n"));
+            }
+        }
+        Ok(text)
+    }
+
+    /// Names of the jobs.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// Options that the jobs set, with their values and defaults, and the main options of jobs with fio's defaults. An
+    /// option that differs from job to job is left out.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let set = self.jobs.iter().flat_map(|job| &job.settings);
+        let names = MAIN_OPTIONS
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(set.map(|s| s.option.name))
+            .filter(|name| is_settable(name) && *name != "name");
+        let mut parameters: Vec<Parameter> = vec![];
+        for name in names {
+            if parameters.iter().any(|p| p.name == name) {
+                continue;
+            }
+            let value = |job: &Section| {
+                let last = job.settings.iter().rev().find(|s| s.option.name == name);
+                last.map(|s| s.value.clone().unwrap_or_else(|| "1".into()))
+            };
+            let mut values = self.jobs.iter().map(value);
+            let Some(first) = values.next().filter(|first| values.all(|v| v == *first)) else {
+                continue;
+            };
+            let default = MAIN_OPTIONS.iter().find(|(main, _)| *main == name);
+            let value = first.or(default.map(|(_, value)| (*value).to_owned()));
+            let Some(value) = value else { continue };
+            parameters.push(Parameter {
+                name: name.into(),
+                default: value.clone(),
+                value,
+                meaning: String::new(),
+            });
+        }
+        parameters
+    }
+
     /// Text of all job files and of the command line, for the results.
     pub(super) fn text(&self) -> String {
-        let texts: Vec<&str> = self.sources.iter().map(|s| s.text.as_str()).collect();
+        let texts = self.sources.iter().filter(|s| s.name != SETS);
+        let texts: Vec<&str> = texts.map(|s| s.text.as_str()).collect();
         texts.join("\n")
     }
 }
+
+/// Main options of jobs, with fio's defaults.
+const MAIN_OPTIONS: [(&str, &str); 4] = [
+    ("rw", "read"),
+    ("bs", "4k"),
+    ("iodepth", "1"),
+    ("numjobs", "1"),
+];
+
+/// Name of the settings of all jobs in messages.
+const SETS: &str = "--set";
 
 /// Name of the command line in messages.
 pub(super) const COMMAND_LINE: &str = "command line";
@@ -307,6 +385,30 @@ impl<'a> Parser<'a> {
             None => self.global.push(setting),
         }
         Ok(())
+    }
+
+    /// Adds settings to all jobs, after their own settings.
+    pub(super) fn settings_of_all(&mut self, sets: &[(String, String)]) {
+        let lines: Vec<String> = sets.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let text = lines.join("\n");
+        let file = self.add_source(SETS, &text);
+        let jobs = std::mem::take(&mut self.jobs);
+        self.global.clear();
+        self.in_job = false;
+        let mut start = 0;
+        for ((name, value), line) in sets.iter().zip(&lines) {
+            let equals = start + name.len();
+            let end = start + line.len();
+            let name_span = Span::of(file, start..equals, &text);
+            let value_span = Span::of(file, equals + 1..end, &text);
+            start = end + 1;
+            // Each problem is reported; the next setting is parsed all the same.
+            let _ = self.setting(name, name_span, Some((value.clone(), value_span)));
+        }
+        self.jobs = jobs;
+        for job in &mut self.jobs {
+            job.settings.extend(self.global.iter().cloned());
+        }
     }
 
     /// Parses the options of a command line, each a name and a value or a job file, in order.

@@ -2,8 +2,8 @@
 
 use super::values::{ErrorPolicy, RequirementWord, interval};
 use super::workloads::target_help;
-use super::{Format, ResultsRoot};
-use clap::{ArgAction, Args, Command, ValueHint};
+use super::{Cli, FindArgs, Format, ResultsRoot};
+use clap::{ArgAction, Args, Command, Parser, ValueHint};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,6 +57,36 @@ pub struct FioArgs {
     /// Print the Plans without executing them
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
+}
+
+impl FioArgs {
+    /// Arguments of `find` for a search of the highest depth, from 1 to `most`, of the jobs of a workload with the name
+    /// `workload`, with runs of the length `time`, or else of the length of the jobs.
+    pub fn find_depth(&self, workload: &str, most: u32, time: Option<Duration>) -> FindArgs {
+        let vary = format!("--vary=iodepth=1..{most}");
+        let line = ["plimsoll", "find", workload, &vary];
+        let parsed = Cli::try_parse_from(line).expect("the command line has all that `find` needs");
+        let super::Command::Find(find) = parsed.command else {
+            unreachable!("the command is `find`")
+        };
+        let mut find = *find;
+        let how = &mut find.how;
+        how.time = time;
+        how.files.dir.clone_from(&self.dir);
+        if let Some(target) = &self.target {
+            how.files.target.clone_from(target);
+        }
+        how.keep = self.keep;
+        how.on_error = self.on_error;
+        how.allow_commands = self.allow_commands;
+        how.require.clone_from(&self.require);
+        how.interval = self.interval;
+        how.dry_run = self.dry_run;
+        find.root = self.root.clone();
+        find.manner.format = self.format;
+        find.manner.quiet = self.quiet;
+        find
+    }
 }
 
 /// Moves the options of Plimsoll before the words of fio, since all words after the first word of fio are fio's.

@@ -64,7 +64,8 @@ fn series(args: &CurveArgs, ranks: u32) -> Result<Series, CommandError> {
 /// A curve over loads, with the stop rule and the Plan of the highest load.
 fn curve(args: &CurveArgs, loads: &Loads, ranks: u32) -> Result<Series, CommandError> {
     let most = loads.greatest();
-    let plan = load_plan::at(&args.workload, &args.how, &args.criteria, &[], most)?;
+    let found = workload::find(&args.workload)?;
+    let plan = load_plan::at(&found, &args.how, &args.criteria, &[], most)?;
     let stop = (args.stop_after_invalid > 0).then_some(args.stop_after_invalid);
     let kind = SeriesKind::Curve(LoadCurve::new(loads.as_slice().to_vec(), stop));
     new_series::of_workload(kind, plan, &args.how, &args.events, ranks)
@@ -82,7 +83,8 @@ fn sweep(args: &CurveArgs, loads: Option<&Loads>, ranks: u32) -> Result<Series, 
         }
     };
     let parameters = parameters(args)?;
-    let recipe = vary::recipe(&args.workload, &args.how, load, &[])?;
+    let found = workload::find(&args.workload)?;
+    let recipe = vary::recipe(&found, &args.how, load, &[])?;
     let mut configurations: Vec<Configuration> = Vec::new();
     for cell in Sweep::cells(&parameters) {
         let first = configurations.first().map(|c| &c.plan.work_dir);

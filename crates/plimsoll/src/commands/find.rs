@@ -5,6 +5,7 @@ use super::series::{self, ReadySeries};
 use super::sut;
 use crate::cli::FindArgs;
 use crate::exit::{CommandError, Exit};
+use crate::workload::{self, WorkloadSource};
 use crate::{load_plan, new_series, vary};
 use plimsoll_plan::counted;
 use plimsoll_results::{
@@ -16,15 +17,20 @@ const DEFAULT_START_DIVISOR: u64 = 8;
 
 /// Searches for the load line, writes every run and prints the result.
 pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
+    search(args, &workload::find(&args.workload)?)
+}
+
+/// Searches for the load line of the workload `found`, instead of the workload that `args` names.
+pub fn search(args: &FindArgs, found: &WorkloadSource) -> Result<Exit, CommandError> {
     if args.how.dry_run {
         sut::text()?;
-        let series = series(args, args.manner.ranks.working()?)?;
+        let series = series(args, found, args.manner.ranks.working()?)?;
         series::check(&args.manner.ranks, &series, 1)?;
         let (root, format) = (&args.root.results, args.manner.format);
         return plan::show_series(&series, &args.how, root, format, &summary(&series));
     }
     series::run(&args.manner, 1, |communicator| {
-        let mut series = series(args, communicator.working())?;
+        let mut series = series(args, found, communicator.working())?;
         new_series::check(&mut series, &args.how, &args.root.results)?;
         ReadySeries::new(series, &args.root.results)
     })
@@ -50,19 +56,24 @@ fn summary(series: &Series) -> String {
 }
 
 /// `series.json` of a search before its first run.
-fn series(args: &FindArgs, ranks: u32) -> Result<Series, CommandError> {
+fn series(args: &FindArgs, found: &WorkloadSource, ranks: u32) -> Result<Series, CommandError> {
     match &args.vary {
-        Some((name, start)) => over_parameter(args, name, start.as_ref(), ranks),
+        Some((name, start)) => over_parameter(args, found, name, start.as_ref(), ranks),
         None => {
             let max = args.max_load;
             let max = max.expect("the command line has --max-load or --vary");
-            over_loads(args, max, ranks)
+            over_loads(args, found, max, ranks)
         }
     }
 }
 
 /// A search over loads: search rules, and the Plan of the maximum load.
-fn over_loads(args: &FindArgs, max: u64, ranks: u32) -> Result<Series, CommandError> {
+fn over_loads(
+    args: &FindArgs,
+    found: &WorkloadSource,
+    max: u64,
+    ranks: u32,
+) -> Result<Series, CommandError> {
     let start = args
         .start_load
         .unwrap_or((max / DEFAULT_START_DIVISOR).max(1));
@@ -72,7 +83,7 @@ fn over_loads(args: &FindArgs, max: u64, ranks: u32) -> Result<Series, CommandEr
         ))
     })?;
     let kind = SeriesKind::Search(LoadSearch::new(with_options(args, rules)));
-    let plan = load_plan::at(&args.workload, &args.how, &args.criteria, &args.until, max)?;
+    let plan = load_plan::at(found, &args.how, &args.criteria, &args.until, max)?;
     new_series::of_workload(kind, plan, &args.how, &args.events, ranks)
 }
 
@@ -80,11 +91,12 @@ fn over_loads(args: &FindArgs, max: u64, ranks: u32) -> Result<Series, CommandEr
 /// first value.
 fn over_parameter(
     args: &FindArgs,
+    found: &WorkloadSource,
     name: &str,
     start: Option<&SearchStart>,
     ranks: u32,
 ) -> Result<Series, CommandError> {
-    let recipe = vary::recipe(&args.workload, &args.how, None, &args.until)?;
+    let recipe = vary::recipe(found, &args.how, None, &args.until)?;
     let start = match start {
         Some(start) => start.clone(),
         None => vary::first_value(&recipe, name)?,

@@ -6,17 +6,16 @@ use crate::communicator::{join_launched, stop_on_interrupt};
 use crate::console_host::ConsoleHost;
 use crate::exit::{CommandError, Exit};
 use crate::output_options::OutputOptions;
-use crate::{io_choice, new_file, workload};
+use crate::workload::{self, WorkloadSource};
+use crate::{io_choice, new_file};
 use plimsoll_engine::Settings;
-use plimsoll_plan::{Note, Overrides, Plan, RunOptions};
+use plimsoll_plan::{Note, Overrides, Plan, RunOptions, SourceKind};
 use plimsoll_report::{fio_json, terminal};
 use plimsoll_results::{Document, Run, RunDir, RunWriter};
 use plimsoll_series::{
     Communicator, RunConfig, RunContext, RunFacts, Written, refuse_results_among_files,
 };
-use plimsoll_workload::fio::{
-    self, CommandLine, Context, Group, Machine, OutputFormat, Surroundings,
-};
+use plimsoll_workload::fio::{self, CommandLine, Context, DepthSearch, Group, Input, OutputFormat};
 use std::path::{Path, PathBuf};
 
 /// Runs the groups of jobs, one after the other.
@@ -30,7 +29,12 @@ pub fn run(args: &FioArgs) -> Result<Exit, CommandError> {
     if let Some(path) = &line.output {
         new_file::refuse_existing(Path::new(path))?;
     }
-    let groups = groups(args, &line)?;
+    let input = fio::parse_command_line(&line, &workload::fio::surroundings())
+        .map_err(workload::diagnosed)?;
+    let groups = groups(args, &input)?;
+    if let Some(search) = groups.iter().find_map(|group| group.search) {
+        return find_depth(args, &line, &input, &groups, search);
+    }
     if args.dry_run || line.only_parses {
         for group in &groups {
             super::plan::show(&group.plan, &settings_of(args, group), args.format)?;
@@ -46,14 +50,49 @@ pub fn run(args: &FioArgs) -> Result<Exit, CommandError> {
     run_groups(args, &line, &groups, &communicator)
 }
 
-/// Plans and targets of the groups of jobs.
-fn groups(args: &FioArgs, line: &CommandLine) -> Result<Vec<Group>, CommandError> {
-    let surroundings = Surroundings {
-        variable: &|name| std::env::var(name).ok(),
-        read: &|path| workload::read_text("job file", path),
-        machine: machine(),
+/// Searches for the highest depth at which the jobs keep their `latency_target`, as `plimsoll find --vary iodepth` does.
+fn find_depth(
+    args: &FioArgs,
+    line: &CommandLine,
+    input: &Input,
+    groups: &[Group],
+    search: DepthSearch,
+) -> Result<Exit, CommandError> {
+    let refused = |why: &str| {
+        CommandError::usage(format!(
+            "`latency_target` searches for the highest `iodepth`: {why}"
+        ))
     };
-    let input = fio::parse_command_line(line, &surroundings).map_err(workload::diagnosed)?;
+    let [group] = groups else {
+        return Err(refused(
+            "expected one group of jobs, without `stonewall`; `--section` selects jobs",
+        ));
+    };
+    if line.format == OutputFormat::Json || line.output.is_some() {
+        return Err(refused(
+            "--output and --output-format=json have no form for a search; `--format json` prints series.json",
+        ));
+    }
+    let name = format!("{}.fio", group.plan.name);
+    let mut find = args.find_depth(&name, search.most, search.time);
+    find.how.dry_run |= line.only_parses;
+    let files = &mut find.how.files;
+    if args.target.is_none() && group.target != files.target {
+        files.target.clone_from(&group.target);
+        files.set.push(("ioengine".into(), "libaio".into()));
+    }
+    let found = WorkloadSource {
+        name,
+        path: PathBuf::new(),
+        text: input.job_file().map_err(|why| refused(&why))?,
+        kind: SourceKind::File,
+        current_dir: None,
+    };
+    super::find::search(&find, &found)
+}
+
+/// Plans and targets of the groups of jobs.
+fn groups(args: &FioArgs, input: &Input) -> Result<Vec<Group>, CommandError> {
     let overrides = Overrides {
         dir: args.dir.as_deref().map(workload::plain),
         options: RunOptions {
@@ -67,9 +106,9 @@ fn groups(args: &FioArgs, line: &CommandLine) -> Result<Vec<Group>, CommandError
     };
     let context = Context {
         temp_dir: workload::fresh_dir("fio"),
-        random_seed: random_seed(),
+        random_seed: workload::fio::random_seed(),
     };
-    let mut groups = fio::lower(&input, &overrides, &context).map_err(workload::diagnosed)?;
+    let mut groups = fio::lower(input, &overrides, &context).map_err(workload::diagnosed)?;
     for group in &mut groups {
         if let Some(target) = &args.target
             && *target != group.target
@@ -83,22 +122,6 @@ fn groups(args: &FioArgs, line: &CommandLine) -> Result<Vec<Group>, CommandError
         workload::adapt_to(&mut group.plan, args.dir.is_some(), &group.target);
     }
     Ok(groups)
-}
-
-/// Seed of jobs whose transfers differ from run to run, below 2⁵³ as JSON numbers require.
-fn random_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let nanos = now.map_or(0, |time| time.as_nanos() as u64);
-    plimsoll_plan::hash::mix64(nanos) >> 11
-}
-
-/// Numbers of this machine for the reserved words of job files.
-fn machine() -> Machine {
-    Machine {
-        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
-        memory_mb: plimsoll_measure::system::machine_memory().map_or(0, |(total, _)| total >> 20),
-        page_bytes: rustix::param::page_size() as u64,
-    }
 }
 
 fn settings_of(args: &FioArgs, group: &Group) -> Settings {

@@ -28,6 +28,11 @@ impl ParsedWorkload for Workload {
         Workload::parameters(self)
     }
 
+    fn has_parameter(&self, name: &str) -> bool {
+        // A dotted name may be a key that the mix leaves at its default.
+        name.contains('.') || self.parameters().iter().any(|p| p.name == name)
+    }
+
     fn usage(&self) -> Vec<String> {
         vec![]
     }
