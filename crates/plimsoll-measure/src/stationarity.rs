@@ -1,9 +1,10 @@
 //! Whether the rate of operations stayed the same during a measured window: trend, change of level, greatest excursion.
 //!
 //! Rates of neighbouring intervals are rarely independent, and a test that assumes independence calls most runs of a
-//! cached or queued system unsteady. The tests here estimate the lag-1 autocorrelation of the residuals, and count
-//! only as many intervals as would be independent (the module `regression`). A trend or a change of level is stated if chance
-//! explains the change with a probability below 1 %, and if the rate changes by more than 5 % of the window's mean.
+//! cached or queued system unsteady. The tests here estimate the lag-1 autocorrelation of the residuals, and count only
+//! as many intervals as would be independent (the module `regression`). A trend or a change of level is stated if chance
+//! explains the change with a probability below 1 %, and if the rate changes by more than 5 % of the window's mean. A
+//! change of level must also move the window's mean by more than 1 %: a short start-up of a long window does not matter.
 
 use crate::regression::Regression;
 use crate::{Interval, Nanos};
@@ -25,6 +26,10 @@ const MIN_SLICE_OPS: u64 = 10;
 
 /// Change of the rate, as a fraction of the window's mean, up to which the rate counts as steady.
 const PRACTICAL_CHANGE: f64 = 0.05;
+
+/// Distance between the window's mean and the mean on the longer of two levels, as a fraction of the window's mean, up to
+/// which the rate counts as steady.
+const PRACTICAL_SHIFT: f64 = 0.01;
 
 /// Probability of a trend or change of level by chance, below which the change is stated.
 const SIGNIFICANCE: f64 = 0.01;
@@ -268,7 +273,11 @@ impl Stationarity {
         let (change, levels) = best_levels(&slices);
         let is_trend = trend.p() < SIGNIFICANCE && is_large(trend.slope * n, mean);
         let levels_p = levels.p() * splits(slices.len()).count() as f64;
-        let is_levels = levels_p < SIGNIFICANCE && is_large(levels.slope, mean);
+        let shorter = change.min(slices.len() - change) as f64;
+        let shift = levels.slope * shorter / n;
+        let is_levels = levels_p < SIGNIFICANCE
+            && is_large(levels.slope, mean)
+            && shift.abs() > PRACTICAL_SHIFT * mean;
         // The Bayesian information criterion (Schwarz 1978): levels have one parameter more, the time of the change.
         let levels_cost = n * levels.squares.ln() + n.ln();
         let judgement = if is_trend && (!is_levels || n * trend.squares.ln() < levels_cost) {

@@ -84,6 +84,15 @@ fn bursty_rates_are_steady() {
     }
 }
 
+/// A start at 70 % of the rate lowers the mean by 0.6 % in two of 100 intervals, and by 1.5 % in five.
+#[test]
+fn a_level_matters_if_the_level_moves_the_mean() {
+    for (slow, expected) in [(2, RateJudgement::Steady), (5, RateJudgement::Levels)] {
+        let judged = judge((0..100).map(|n| if n < slow { 70.0 } else { 100.0 }));
+        assert_eq!(judged.judgement, expected, "{slow}");
+    }
+}
+
 #[test]
 fn a_trend_of_a_tenth_is_found_with_its_size() {
     for (length, r) in [(60, 0.0), (60, 0.4), (300, 0.7)] {

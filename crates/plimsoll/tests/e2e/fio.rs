@@ -420,9 +420,88 @@ fn wrong_options_are_shown_at_their_place() {
         assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
     }
     assert!(bench.results().is_empty());
-    let run = Ended::of(bench.plimsoll(["run", "j.fio"]));
-    assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("plimsoll fio j.fio"), "{}", run.stderr);
+}
+
+/// A target in virtual time that serves two requests at once, each in 10 ms.
+const TWO_SERVERS: &str = "--target=null:?latency=10ms&servers=2&clock=virtual";
+
+#[test]
+fn job_files_are_workloads_of_other_commands() {
+    let bench = Bench::on_tmpfs();
+    let job = "[global]\nsize=64k\nrw=write\n[a]\n[b]\nnumjobs=2\n";
+    std::fs::write(bench.path("j.fio"), job).unwrap();
+    let run = bench.run(&bench.path("j.fio"), &["--set=bs=8k"]).result(0);
+    let row = |name: &str| run.operations.iter().find(|o| o.name == name).unwrap().ops;
+    assert_eq!((row("a.write"), row("b.write")), (8, 16));
+    let endless = "[r]\nioengine=libaio\nrw=randread\nsize=1m\ntime_based\nruntime=5\n";
+    std::fs::write(bench.path("r.fio"), endless).unwrap();
+    let sweep = [
+        "curve",
+        "r.fio",
+        "--vary=iodepth=1,2,4",
+        TWO_SERVERS,
+        "--format=json",
+    ];
+    let ended = Ended::of(bench.plimsoll(sweep));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let series: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let rates = series["runs"].as_array().unwrap().iter();
+    let rates: Vec<f64> = rates
+        .map(|r| r["achieved_ops_per_s"].as_f64().unwrap().round())
+        .collect();
+    // Each of the first operations follows the open of its worker, which takes as long as an operation.
+    assert_eq!(rates, [100.0, 200.0, 199.0]);
+    for (text, option, part) in [
+        (
+            "[a]\nsize=1m\n[b]\nstonewall\n",
+            "--time=1s",
+            "`plimsoll fio x.fio` runs all groups",
+        ),
+        (
+            "[a]\nsize=1m\nioengine=null\n",
+            "--time=1s",
+            "the engine of the jobs works on null:",
+        ),
+        (
+            "[a]\nsize=1m\n",
+            "--set=iodepht=2",
+            "did you mean `iodepth`?",
+        ),
+        ("[a]\nsize=1m\n", "--load=2", "set `numjobs`"),
+    ] {
+        std::fs::write(bench.path("x.fio"), text).unwrap();
+        let ended = Ended::of(bench.plimsoll(["run", "x.fio", option]));
+        assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+        assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_latency_target_searches_for_the_depth() {
+    let bench = Bench::on_tmpfs();
+    let job = [
+        "--name=r",
+        "--rw=randread",
+        "--ioengine=libaio",
+        "--iodepth=16",
+        "--size=1m",
+        "--runtime=100",
+        "--time_based",
+        "--latency_target=12ms",
+        "--latency_window=5s",
+        TWO_SERVERS,
+    ];
+    let ended = fio(&bench, &[&job[..], &["--format=json"]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let series: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(series["load_line"]["sustained"]["load"], 2, "{series}");
+    let refused = fio(&bench, &[&job[..], &["--output-format=json"]].concat());
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("no form for a search"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]
