@@ -5,12 +5,10 @@ use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::html::chart::Chart;
 use crate::operation_table::{call_table, latency_figures, operation_table};
 use crate::text::{error_counts, list};
-use crate::{
-    client, confidence, events, filebench, hosts, mix, simulation, stages, standstill, verification,
-};
+use crate::{client, confidence, events, hosts, mix, simulation, stages, standstill, verification};
 use plimsoll_measure::{RankStage, RuledPhase};
 use plimsoll_plan::{Bytes, Count, Promise, Requirement, counted, scaled};
-use plimsoll_results::{CompletedFigures, Percentile, Run, Stage};
+use plimsoll_results::{CompletedFigures, Percentile, Run, Stage, Summary};
 
 /// The report on a run, without charts.
 #[must_use]
@@ -114,13 +112,7 @@ fn achieved(run: &Run) -> Vec<Block> {
         return vec![];
     }
     let s = &run.summary;
-    let mut figures = vec![
-        Figure::count(s.ops, "op", "ops"),
-        Figure::unit(rate(s.ops_per_s), "ops/s"),
-        Figure::unit(rate(s.reads_per_s), "reads/s"),
-        Figure::unit(rate(s.writes_per_s), "writes/s"),
-        Figure::unit(mib_per_s(s.bytes_per_s), "MiB/s"),
-    ];
+    let mut figures = throughput(s);
     let mut latencies = Vec::new();
     for (of, times) in latency_figures(run) {
         if of.is_empty() {
@@ -151,13 +143,23 @@ fn achieved(run: &Run) -> Vec<Block> {
         Line::of(label, error_counts(&o.error_codes))
     }));
     blocks.extend(ends(run));
-    blocks.push(Line::code("", filebench::io_summary(s)));
-    let earlier = run.earlier_windows.iter();
-    blocks.extend(earlier.map(|w| {
-        let summary = filebench::io_summary(&w.summary);
-        Line::code(format!("window {}", w.number), summary)
+    blocks.extend(run.earlier_windows.iter().map(|window| {
+        let mut figures = throughput(&window.summary);
+        figures.push(Figure::new("mean", latency(window.summary.mean_ms)));
+        Block::results(&format!("window {}", window.number), figures)
     }));
     blocks
+}
+
+/// Number and rates of the operations of a window.
+fn throughput(s: &Summary) -> Vec<Figure> {
+    vec![
+        Figure::count(s.ops, "op", "ops"),
+        Figure::unit(rate(s.ops_per_s), "ops/s"),
+        Figure::unit(rate(s.reads_per_s), "reads/s"),
+        Figure::unit(rate(s.writes_per_s), "writes/s"),
+        Figure::unit(mib_per_s(s.bytes_per_s), "MiB/s"),
+    ]
 }
 
 /// Times at which the first and the last worker finished, with the completed operations; for a pattern, in each stage.

@@ -11,7 +11,7 @@ use crate::new_series;
 use crate::output_options::OutputOptions;
 use crate::workload;
 use plimsoll_plan::Plan;
-use plimsoll_report::terminal;
+use plimsoll_report::{filebench, terminal};
 use plimsoll_results::{Document, Repeats, Run, RunDir, RunWriter, SeriesKind, SettleRule, Target};
 use plimsoll_series::events::check_phases;
 use plimsoll_series::{
@@ -112,6 +112,12 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
     }
     let Written { run, dir, .. } = written;
     report(output.format, &run, dir.as_ref().ok().map(RunDir::path))?;
+    if args.filebench {
+        let windows = run.earlier_windows.iter().map(|window| &window.summary);
+        for summary in windows.chain([&run.summary]) {
+            super::print(&format!("{}\n", filebench::io_summary(summary)))?;
+        }
+    }
     dir.map_err(CommandError::failed)?;
     Ok(run.validity.verdict.into())
 }

@@ -430,7 +430,9 @@ fn job_files_are_workloads_of_other_commands() {
     let bench = Bench::on_tmpfs();
     let job = "[global]\nsize=64k\nrw=write\n[a]\n[b]\nnumjobs=2\n";
     std::fs::write(bench.path("j.fio"), job).unwrap();
-    let run = bench.run(&bench.path("j.fio"), &["--set=bs=8k"]).result(0);
+    let run = bench
+        .run(bench.path("j.fio").to_str().unwrap(), &["--set=bs=8k"])
+        .result(0);
     let row = |name: &str| run.operations.iter().find(|o| o.name == name).unwrap().ops;
     assert_eq!((row("a.write"), row("b.write")), (8, 16));
     let endless = "[r]\nioengine=libaio\nrw=randread\nsize=1m\ntime_based\nruntime=5\n";
