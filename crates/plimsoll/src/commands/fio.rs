@@ -15,7 +15,7 @@ use plimsoll_series::{
     Communicator, RunConfig, RunContext, RunFacts, Written, refuse_results_among_files,
 };
 use plimsoll_workload::fio::{
-    self, CommandLine, Context, Group, Machine, OutputFormat, Surroundings,
+    self, CommandLine, Context, Group, Machine, OutputFormat, RawDevice, Surroundings,
 };
 use std::path::{Path, PathBuf};
 
@@ -68,8 +68,11 @@ fn groups(args: &FioArgs, line: &CommandLine) -> Result<Vec<Group>, CommandError
     let context = Context {
         temp_dir: workload::fresh_dir("fio"),
         random_seed: random_seed(),
+        raw_device: args.raw_device.clone(),
+        look_at_device,
     };
     let mut groups = fio::lower(&input, &overrides, &context).map_err(workload::diagnosed)?;
+    check_device_options(args, &groups)?;
     for group in &mut groups {
         if let Some(target) = &args.target
             && *target != group.target
@@ -83,6 +86,42 @@ fn groups(args: &FioArgs, line: &CommandLine) -> Result<Vec<Group>, CommandError
         workload::adapt_to(&mut group.plan, args.dir.is_some(), &group.target);
     }
     Ok(groups)
+}
+
+/// Description of a block device for the front end.
+fn look_at_device(path: &str) -> Result<RawDevice, String> {
+    let device = plimsoll_target::look_at_device(Path::new(path))?;
+    Ok(RawDevice {
+        description: device.to_string(),
+        serial_place: device.serial_place().into(),
+        bytes: device.bytes,
+    })
+}
+
+/// Refuses options of the command line without effect on the devices of jobs.
+fn check_device_options(args: &FioArgs, groups: &[Group]) -> Result<(), CommandError> {
+    let is_on_device = |group: &Group| plimsoll_target::device_of(&group.target).is_some();
+    let on_devices = groups.iter().filter(|group| is_on_device(group)).count();
+    let only_devices = on_devices == groups.len();
+    let why = match &args.raw_device {
+        Some(_) if on_devices == 0 => {
+            "--raw-device has no effect: no job has a device as `filename`, such as filename=/dev/sdb"
+        }
+        Some(serial) if serial.is_empty() || serial.contains('&') => {
+            "--raw-device: a serial has at least one character, and none of them is `&`"
+        }
+        Some(_) if args.target.is_some() => {
+            "--target and --raw-device exclude each other: the device is the target"
+        }
+        Some(_) if only_devices && args.dir.is_some() => {
+            "--dir has no effect: a device is in no directory of the run"
+        }
+        Some(_) if only_devices && args.keep => {
+            "--keep has no effect: a run on a device has no files"
+        }
+        _ => return Ok(()),
+    };
+    Err(CommandError::usage(why))
 }
 
 /// Seed of jobs whose transfers differ from run to run, below 2⁵³ as JSON numbers require.
