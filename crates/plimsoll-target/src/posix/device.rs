@@ -9,6 +9,7 @@ use super::block_device::BlockDevice;
 use super::uring::{IoOptions, OPTIONS as IO_OPTIONS};
 use super::{AioThreadPool, Posix, WorkDirOrigin};
 use crate::connect::{Purpose, TargetError};
+use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::url_parser::UrlParser;
 use plimsoll_plan::{Bytes, OpClass, OpKind, WorkDirSpec};
@@ -168,7 +169,7 @@ fn vpd_serial(path: &Path) -> Option<String> {
 /// One sentence: the path is no block device, or sysfs shows neither size nor serial of the device.
 pub fn look_at_device(path: &Path) -> Result<DeviceInfo, String> {
     let shown = path.display();
-    let stat = rustix::fs::stat(path).map_err(|e| format!("`{shown}`: {e}"))?;
+    let stat = rustix::fs::stat(path).map_err(|e| format!("`{shown}`: {}", OpError(e)))?;
     let numbers = BlockDevice::of_stat(&stat);
     let numbers = numbers.ok_or_else(|| format!("`{shown}` is not a block device"))?;
     DeviceInfo::read(Path::new(&numbers.attributes()), numbers)
