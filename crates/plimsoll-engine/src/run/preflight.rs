@@ -361,7 +361,9 @@ impl Preflight {
         }
         // No operation on a name of a file may reach a block device.
         let of_device = plan.operations.iter();
-        let of_device = of_device.filter(|_| pool.target.block_device_bytes().is_some());
+        let is_device = pool.target.block_device_bytes().is_some();
+        // A Plan with other files is refused already.
+        let of_device = of_device.filter(|_| is_device && self.refusals.is_empty());
         let of_device = of_device.map(|operation| (operation.kind, operation.name.clone()));
         for (kind, name) in of_mixes.chain(of_jobs).chain(of_device) {
             let Some(why) = pool.target.unsupported_reason(kind) else {

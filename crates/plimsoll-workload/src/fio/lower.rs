@@ -213,7 +213,10 @@ impl Lowerer<'_> {
     /// The Plan of a group without filesets and workers.
     fn plan(&mut self, jobs: &[Job], name: String) -> Plan {
         let directory = self.common(jobs, "directory", |job| job.directory.clone());
+        let device = jobs.iter().find_map(|job| job.files.device.as_ref());
         let (dir, temporary) = match (&self.overrides.dir, directory) {
+            // The target of a device makes no directory.
+            _ if let Some(device) = device => (PathBuf::from(&device.value.path), false),
             (Some(dir), _) => (dir.clone(), false),
             (None, Some(dir)) => (PathBuf::from(dir), false),
             (None, None) => (self.context.temp_dir.clone(), true),
@@ -352,7 +355,10 @@ impl Lowerer<'_> {
                 .filter_map(move |job| job.commands[which].clone());
             all.map(|command| Phase::System { command })
         };
-        let mut script = vec![Phase::Populate { filesets }];
+        // A device has its bytes.
+        let is_made = jobs.iter().all(|job| job.files.device.is_none());
+        let populate = is_made.then_some(Phase::Populate { filesets });
+        let mut script: Vec<Phase> = populate.into_iter().collect();
         script.extend(commands(0));
         script.push(Phase::Start);
         if !ramp.is_zero() {
