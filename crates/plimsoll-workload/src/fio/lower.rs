@@ -501,7 +501,9 @@ impl Lowerer<'_> {
         };
         let initially = match job.engine.value {
             Engine::Names(NameOp::Create) => None,
-            _ if job.reads || files.overwrites => Some(InitialData::Written),
+            _ if job.reads || files.overwrites || files.device.is_some() => {
+                Some(InitialData::Written)
+            }
             _ if matches!(job.engine.value, Engine::Names(_)) => Some(InitialData::Written),
             // Only existing bytes can be mapped.
             Engine::Mapped if files.initially == InitialData::Empty => Some(InitialData::Sparse),

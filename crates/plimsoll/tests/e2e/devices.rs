@@ -101,7 +101,7 @@ fn random_reads_come_from_the_whole_device_and_change_nothing() {
         assert_eq!(ended.code, Some(0), "{engine}\n{}", ended.stderr);
         let run = only_run(&device.bench);
         let reads = row(&run, "d.read");
-        assert_eq!((reads.ops, reads.bytes), (2048, DEVICE_BYTES as u64));
+        assert_eq!((reads.ops, reads.bytes), (2048, DEVICE_BYTES as u128));
         // Each block is read once, from the device: buffered reads begin without cached pages.
         let read = bytes_read(&device.path) - read;
         assert!(read >= DEVICE_BYTES as u64, "{engine} {more}: {read}");
