@@ -7,7 +7,7 @@ use crate::mounts::{find_mount, mounts};
 use procfs::process::MountInfo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Counter that tells how many bytes a run reads from storage instead of from a cache of the client.
@@ -59,6 +59,19 @@ impl ReadSource {
         let first = found.next()??;
         found.all(|other| other == Some(first)).then_some(first.0)
     }
+
+    /// Finds the counter for reads of the block device at a path; `None` if there is no block device.
+    #[must_use]
+    pub fn of_block_device(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        let system = MountTable {
+            mounts: mounts(),
+            sys: "/sys".into(),
+        };
+        let device = metadata.file_type().is_block_device();
+        let device = device.then(|| system.numbered(metadata.rdev())).flatten()?;
+        Some(system.of_block_device(&device, MAX_STACKED_DEVICES))
+    }
 }
 
 /// Mounted file systems, and the directory in which the kernel describes block devices (`/sys`).
@@ -102,23 +115,33 @@ impl MountTable {
         if matches!(dax, Some(None | Some("always"))) {
             return None;
         }
-        match self.device(mount) {
-            Some(device) if self.is_memory(&device, depth) => Some(ReadSource::Memory),
-            _ => Some(ReadSource::ProcessIo),
+        let device = self.device(mount);
+        Some(device.map_or(ReadSource::ProcessIo, |device| {
+            self.of_block_device(&device, depth)
+        }))
+    }
+
+    fn of_block_device(&self, device: &Path, depth: u32) -> ReadSource {
+        match self.is_memory(device, depth) {
+            true => ReadSource::Memory,
+            false => ReadSource::ProcessIo,
         }
+    }
+
+    /// Directory below `/sys` of the block device with a device number.
+    fn numbered(&self, number: u64) -> Option<PathBuf> {
+        let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+        let link = self.sys.join(format!("dev/block/{major}:{minor}"));
+        link.canonicalize().ok()
     }
 
     /// Directory of a mount's block device below `/sys`.
     fn device(&self, mount: &MountInfo) -> Option<PathBuf> {
-        let by_number = |number: &str| {
-            let link = self.sys.join("dev/block").join(number);
-            link.canonicalize().ok()
-        };
+        let link = self.sys.join("dev/block").join(&mount.majmin);
         // Some file systems, such as btrfs, report device numbers that belong to no block device.
-        by_number(&mount.majmin).or_else(|| {
-            let number = std::fs::metadata(mount.mount_source.as_ref()?).ok()?.rdev();
-            let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-            by_number(&format!("{major}:{minor}"))
+        link.canonicalize().ok().or_else(|| {
+            let source = std::fs::metadata(mount.mount_source.as_ref()?).ok()?;
+            self.numbered(source.rdev())
         })
     }
 

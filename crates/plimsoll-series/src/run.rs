@@ -287,9 +287,11 @@ pub fn environment(plan: &Plan, settings: &Settings) -> Environment {
         dirs.push(work_dir.dir.clone());
     }
     let local = plimsoll_target::is_local(&settings.target);
+    let device = plimsoll_target::device_of(&settings.target);
     Environment {
         read_source: match plimsoll_target::is_remote(&settings.target) {
             _ if local => ReadSource::of_directories(&dirs),
+            false if device.is_some() => device.and_then(ReadSource::of_block_device),
             true => Some(ReadSource::NfsClient),
             false => None,
         },

@@ -13,6 +13,7 @@
 //! | `any` | all targets behind one type, by a `match` for each call |
 //! | `verifying` | a target that wraps another target and verifies contents |
 //! | `posix` | system calls: open files, names, asynchronous writes, operations of mixes |
+//! | `posix::device` | a block device as the only file of `posix` and `posix::uring` |
 //! | `posix::uring` | the operations of `posix` by an io_uring of each lane |
 //! | `null` | operations without work, or with a fixed latency |
 //! | `sim` | a simulated system (`plimsoll-sim`) on a lane in virtual time |
@@ -78,13 +79,14 @@ mod write_data;
 pub use connect::{Purpose, TargetError, Visitor};
 pub use content::ContentPool;
 pub use error::OpError;
+pub use posix::device::{DeviceInfo, look_at_device};
 pub use posix::is_on_block_device;
 pub use posix::uring::IoMethod;
 pub use rare_operation::{FileOperation, NameOperation};
 pub use registry::{
-    DEFAULT_TARGET, absolute, check_url, clock, connect, connect_verifying, io_method, is_local,
-    is_remote, keeps_files, option_of, procedures, scheme_of, takes_events, uring_unavailable,
-    with_option, with_silence_limit,
+    DEFAULT_TARGET, absolute, check_url, clock, connect, connect_verifying, device_of, io_method,
+    is_local, is_remote, keeps_files, option_of, procedures, scheme_of, takes_events,
+    uring_unavailable, with_option, with_silence_limit,
 };
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};

@@ -2,6 +2,7 @@
 
 use crate::any::AnyTarget;
 use crate::connect::{Purpose, TargetError, Visitor};
+use crate::posix::device;
 use crate::posix::uring::IoMethod;
 use crate::scheme::{FileStorage, TargetScheme};
 #[cfg(feature = "simulation")]
@@ -56,7 +57,7 @@ macro_rules! targets {
     };
 }
 
-targets!(posix, null, sim, nfs3, nfs4);
+targets!(posix, device, null, sim, nfs3, nfs4);
 
 /// Connects to the target of a URL, and passes the target to `visitor`.
 ///
@@ -137,10 +138,12 @@ pub fn takes_events(url: &str) -> bool {
     scheme_of(url).is_some_and(|scheme| scheme.takes_events)
 }
 
-/// How the target of a URL executes file operations; [`IoMethod::Sync`] for a target that is not `posix`.
+/// How the target of a URL executes file operations; [`IoMethod::Sync`] for a target that is neither `posix` nor
+/// `device`.
 #[must_use]
 pub fn io_method(url: &str) -> IoMethod {
-    match scheme_name(url) == posix::SCHEME.name {
+    let name = scheme_name(url);
+    match name == posix::SCHEME.name || name == device::SCHEME.name {
         true => posix::uring::method(url),
         false => IoMethod::Sync,
     }
@@ -169,6 +172,12 @@ pub fn keeps_files(url: &str) -> bool {
 #[must_use]
 pub fn is_local(url: &str) -> bool {
     is_stored(url, FileStorage::Local)
+}
+
+/// Path of the block device in the URL of a target; `None` for another kind of target.
+#[must_use]
+pub fn device_of(url: &str) -> Option<&Path> {
+    device::is_device(url).then(|| device::path_of(url))
 }
 
 /// Whether the files of a URL's target are on a server, where local paths have no meaning.

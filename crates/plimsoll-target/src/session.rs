@@ -48,6 +48,11 @@ pub trait Target: Send + Sync + 'static {
         true
     }
 
+    /// Size in bytes of the block device that is the only file of the target; `None` for a target with directories.
+    fn block_device_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Descriptors of this process that the sessions use; `ulimit -n` limits their number.
     fn descriptors(&self) -> Descriptors {
         Descriptors::default()
@@ -98,12 +103,7 @@ pub trait Target: Send + Sync + 'static {
 
     /// The reason why operations of a kind are not supported; `None` for supported operations; asked before a run.
     fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
-        match kind {
-            OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => {
-                Some("NFS procedures that no system call requests alone need an NFS target")
-            }
-            _ => None,
-        }
+        without_procedures(kind)
     }
 
     /// Advice to the user about the target and the files of the run, in sentences. Called before a run.
@@ -131,6 +131,16 @@ pub trait Target: Send + Sync + 'static {
         Self: Sized;
 }
 
+/// The reason why a target that makes system calls does not support operations of a kind.
+pub(crate) fn without_procedures(kind: OpKind) -> Option<&'static str> {
+    match kind {
+        OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => {
+            Some("NFS procedures that no system call requests alone need an NFS target")
+        }
+        _ => None,
+    }
+}
+
 /// Defines the properties of a [`Target`] as the properties of the target `inner`; without `all`, all properties except
 /// the description, the kind of lane and the descriptors.
 macro_rules! forward_properties {
@@ -146,6 +156,7 @@ macro_rules! forward_properties {
             $inner.take_simulated_windows()
         }
         fn keeps_files(&$self) -> bool { $inner.keeps_files() }
+        fn block_device_bytes(&$self) -> Option<u64> { $inner.block_device_bytes() }
         fn exists(&$self) -> bool { $inner.exists() }
         fn created_work_dir(&$self) -> bool { $inner.created_work_dir() }
         fn remove_work_dir(&$self) -> Result<(), OpError> { $inner.remove_work_dir() }

@@ -5,7 +5,7 @@ use crate::refusals::check_refusal;
 use plimsoll_diagnostics::Diagnostics;
 use plimsoll_plan::Overrides;
 use plimsoll_workload::fio::{
-    CommandLine, Context, Input, Machine, Surroundings, lower, parse_command_line, parse_file,
+    CommandLine, Context, Input, Machine, RawDevice, Surroundings, lower, parse_command_line, parse_file,
 };
 
 /// Parses the input as a job file, and its lines as the words of a command line, and lowers the jobs.
@@ -39,6 +39,15 @@ fn check(input: Result<Input, Diagnostics>) {
     let context = Context {
         temp_dir: "/tmp/fuzz".into(),
         random_seed: 1,
+        raw_device: Some("S".into()),
+        look_at_device: |path| match path {
+            "/dev/x" => Ok(RawDevice {
+                description: "a device".into(),
+                serial_place: "a label".into(),
+                bytes: 1 << 20,
+            }),
+            _ => Err("there is no device".into()),
+        },
     };
     let overrides = Overrides::default();
     match input.and_then(|input| lower(&input, &overrides, &context)) {

@@ -40,7 +40,7 @@ fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
 
 /// Bytes of the buffers of a rank's workers; 0 on a target that moves no data.
 pub(super) fn buffers(target: &dyn Target, plan: &Plan, ranks: u32) -> u128 {
-    if !target.keeps_files() {
+    if !target.keeps_files() && target.block_device_bytes().is_none() {
         return 0;
     }
     let of = |g: &WorkerGroup| {

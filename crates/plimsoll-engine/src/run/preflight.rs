@@ -9,7 +9,7 @@ use super::{EngineError, Settings};
 use crate::run_state::data_set;
 use plimsoll_measure::{ClockKind, LongReplies, MIN_INTERVALS};
 use plimsoll_plan::{
-    ByteSum, Bytes, Cold, FilesetId, Layout, Phase, Plan, Requirement, SizeSummary, Until,
+    ByteSum, Bytes, Cold, FileId, FilesetId, Layout, Phase, Plan, Requirement, SizeSummary, Until,
     show_duration,
 };
 use plimsoll_target::{DirectIo, Purpose, Space};
@@ -105,6 +105,7 @@ pub(crate) fn inspect(
     })?;
     let mut found = Preflight::of(pool, plan, ranks, layouts);
     found.space = space;
+    found.block_device(pool, plan, settings, ranks);
     found.guards(pool, plan);
     if pool.target.keeps_files() {
         match plan.pattern() {
@@ -159,6 +160,36 @@ impl Preflight {
 
     fn refuse(&mut self, reason: impl Into<String>) {
         self.refusals.push(reason.into());
+    }
+
+    /// Refuses a Plan whose files are not the one block device of the target.
+    fn block_device(&mut self, pool: &SetupPool, plan: &Plan, settings: &Settings, ranks: u32) {
+        let Some(bytes) = pool.target.block_device_bytes() else {
+            return;
+        };
+        let target = &settings.target;
+        let files: u64 = self.layouts.iter().map(|l| u64::from(l.files())).sum();
+        match &self.layouts[..] {
+            [layout] if files == 1 && plan.pattern().is_none() => {
+                let size = layout.size(FileId(0));
+                if size > bytes {
+                    let (size, bytes) = (Bytes(size), Bytes(bytes));
+                    self.refuse(format!(
+                        "target `{target}` has {bytes}, and the file of the workload has {size}"
+                    ));
+                }
+            }
+            _ => self.refuse(format!(
+                "target `{target}` is one block device, which serves a workload with one file: the workload has \
+                 other files"
+            )),
+        }
+        if ranks > 1 {
+            self.refuse(format!(
+                "target `{target}` is one block device, which one process opens exclusively: the run has {ranks} \
+                 ranks"
+            ));
+        }
     }
 
     fn guards(&mut self, pool: &SetupPool, plan: &Plan) {
@@ -310,7 +341,8 @@ impl Preflight {
         }
     }
 
-    /// Refuses operations of mixes and jobs that the target does not support, grouped by reason.
+    /// Refuses operations of mixes and jobs, and all operations on a block device, that the target does not support,
+    /// grouped by reason.
     fn operations(&mut self, pool: &SetupPool, plan: &Plan, settings: &Settings) {
         // A Plan without a load only creates files, which needs no support for operations.
         if !plan.script.iter().any(Phase::begins_load) {
@@ -327,7 +359,13 @@ impl Preflight {
                 of_jobs.push((operation.kind, operation.name.clone()));
             });
         }
-        for (kind, name) in of_mixes.chain(of_jobs) {
+        // No operation on a name of a file may reach a block device.
+        let of_device = plan.operations.iter();
+        let is_device = pool.target.block_device_bytes().is_some();
+        // A Plan with other files is refused already.
+        let of_device = of_device.filter(|_| is_device && self.refusals.is_empty());
+        let of_device = of_device.map(|operation| (operation.kind, operation.name.clone()));
+        for (kind, name) in of_mixes.chain(of_jobs).chain(of_device) {
             let Some(why) = pool.target.unsupported_reason(kind) else {
                 continue;
             };

@@ -2,15 +2,15 @@
 
 use procfs::FromRead;
 use procfs::process::MountInfos;
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Stat, StatxFlags};
 use std::os::fd::AsFd;
 use std::path::Path;
 
 /// A block device, identified by its device numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockDevice {
-    major: u32,
-    minor: u32,
+    pub(super) major: u32,
+    pub(super) minor: u32,
 }
 
 impl BlockDevice {
@@ -46,7 +46,11 @@ impl BlockDevice {
 
     /// The device of a device file such as `/dev/sda`.
     fn of_file(path: &Path) -> Option<Self> {
-        let stat = rustix::fs::stat(path).ok()?;
+        Self::of_stat(&rustix::fs::stat(path).ok()?)
+    }
+
+    /// The device of a device file with these attributes; `None` for any other file.
+    pub(super) fn of_stat(stat: &Stat) -> Option<Self> {
         let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
         is_device.then(|| Self {
             major: rustix::fs::major(stat.st_rdev),
@@ -55,7 +59,7 @@ impl BlockDevice {
     }
 
     /// The sysfs directory of the device.
-    fn attributes(self) -> String {
+    pub(super) fn attributes(self) -> String {
         format!("/sys/dev/block/{}:{}", self.major, self.minor)
     }
 

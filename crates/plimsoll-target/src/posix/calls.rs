@@ -38,11 +38,16 @@ pub(crate) struct SystemCalls {
 }
 
 impl SystemCalls {
-    pub(crate) fn new(root: Arc<OwnedFd>, spec: &SessionSpec) -> Result<Self, OpError> {
+    /// System calls on names below `root`; `name` is the path before the first path is located.
+    pub(super) fn new(
+        root: Arc<OwnedFd>,
+        name: LocatedPath,
+        spec: &SessionSpec,
+    ) -> Result<Self, OpError> {
         let len = usize::try_from(spec.buffer.max(ALIGNMENT as u64)).map_err(|_| Errno::NOMEM)?;
         Ok(Self {
             root,
-            name: LocatedPath::default(),
+            name,
             destination: LocatedPath::default(),
             sink: None,
             buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,

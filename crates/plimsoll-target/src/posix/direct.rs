@@ -19,7 +19,8 @@ pub(super) fn probe_direct_io(dir: &OwnedFd) -> DirectIo {
     }
 }
 
-fn alignment(file: &OwnedFd) -> DirectIo {
+/// The alignment of direct I/O on an open file or block device.
+pub(super) fn alignment(file: &OwnedFd) -> DirectIo {
     match rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {
         Ok(s) if s.stx_mask & StatxFlags::DIOALIGN.bits() == 0 => DirectIo::Unknown,
         Ok(s) if s.stx_dio_offset_align == 0 => DirectIo::Refused,

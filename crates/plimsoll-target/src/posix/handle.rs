@@ -22,7 +22,7 @@ impl PosixHandle {
     /// Opens the file with a name below a directory.
     #[inline(always)]
     pub(super) fn open(root: &OwnedFd, name: &LocatedPath, how: OpenHow) -> Result<Self, OpError> {
-        let (flags, mode) = flags_and_mode(how);
+        let (flags, mode) = name.flags_and_mode(how);
         let fd = loop {
             match rustix::fs::openat2(root, name.get(), flags, mode, name.resolve_flags()) {
                 // openat2 fails with `EAGAIN` when a concurrent rename disturbs the lookup.

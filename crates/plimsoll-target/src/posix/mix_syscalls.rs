@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// The `/proc` name of an open file, which reaches the file without a second path lookup.
-fn name_of_descriptor(fd: &OwnedFd) -> Result<CString, OpError> {
+pub(super) fn name_of_descriptor(fd: &OwnedFd) -> Result<CString, OpError> {
     let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
     Ok(CString::new(name).map_err(|_| Errno::INVAL)?)
 }

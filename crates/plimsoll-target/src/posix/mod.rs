@@ -1,8 +1,9 @@
-//! Files in a directory, by system calls relative to the directory.
+//! Files in a directory, by system calls relative to the directory; a block device as the only file (`device`).
 
 mod aio;
 mod block_device;
 mod calls;
+pub(crate) mod device;
 mod direct;
 mod handle;
 mod mix_syscalls;
@@ -15,12 +16,16 @@ pub(crate) mod uring;
 use crate::connect::{MAX_CREATIONS, Purpose, TargetError};
 use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
-use crate::session::Target;
+use crate::session::{Target, without_procedures};
 use crate::session_types::{Descriptors, DirectIo, SessionSpec, Space};
 use aio::AioThreadPool;
 pub use block_device::is_on_block_device;
+use calls::SystemCalls;
+use device::DeviceInfo;
+use mix_syscalls::name_of_descriptor;
+use names::LocatedPath;
 use plimsoll_lane::{Lane, LaneKind};
-use plimsoll_plan::WorkDirSpec;
+use plimsoll_plan::{OpKind, WorkDirSpec};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use session::PosixSession;
@@ -42,12 +47,14 @@ pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
     IoOptions::parse(url).map(drop)
 }
 
-/// A work directory.
+/// A work directory, or a block device as the only file.
 pub(crate) struct Posix {
     root: Arc<OwnedFd>,
     path: PathBuf,
     aio: Arc<AioThreadPool>,
     found: WorkDirOrigin,
+    /// The block device that `root` is; `None` if `root` is a directory.
+    device: Option<DeviceInfo>,
 }
 
 /// Whether the work directory existed.
@@ -69,7 +76,22 @@ pub(crate) fn connect(
     open_work_dir(place, purpose)
 }
 
-/// Opens the work directory, for plain system calls and for io_uring.
+/// Opens the work directory or the device of a URL, for plain system calls and for io_uring.
+fn open(url: &str, place: &WorkDirSpec, purpose: Purpose) -> Result<Posix, TargetError> {
+    match device::is_device(url) {
+        true => device::open(url),
+        false => open_work_dir(place, purpose),
+    }
+}
+
+/// Options in the URL of a work directory or a device.
+fn options(url: &str) -> Result<IoOptions, TargetError> {
+    match device::is_device(url) {
+        true => device::options(url),
+        false => IoOptions::parse(url),
+    }
+}
+
 fn open_work_dir(place: &WorkDirSpec, purpose: Purpose) -> Result<Posix, TargetError> {
     let path = match place.dir.as_os_str().is_empty() {
         true => Path::new("."),
@@ -81,6 +103,7 @@ fn open_work_dir(place: &WorkDirSpec, purpose: Purpose) -> Result<Posix, TargetE
         path: path.into(),
         aio: Arc::default(),
         found,
+        device: None,
     })
 }
 
@@ -186,11 +209,33 @@ fn check_owner(path: &Path, root: &OwnedFd) -> Result<(), TargetError> {
     }
 }
 
+impl Posix {
+    /// The state of a worker that makes system calls.
+    fn calls(&self, spec: &SessionSpec) -> Result<SystemCalls, OpError> {
+        let name = match &self.device {
+            None => LocatedPath::default(),
+            Some(_) => LocatedPath::fixed(name_of_descriptor(&self.root)?),
+        };
+        SystemCalls::new(self.root.clone(), name, spec)
+    }
+}
+
 impl Target for Posix {
     type Session = PosixSession;
 
     fn describe(&self) -> String {
-        format!("posix, {}", self.path.display())
+        match &self.device {
+            None => format!("posix, {}", self.path.display()),
+            Some(device) => device.describe(&self.path),
+        }
+    }
+
+    fn keeps_files(&self) -> bool {
+        self.device.is_none()
+    }
+
+    fn block_device_bytes(&self) -> Option<u64> {
+        self.device.as_ref().map(|device| device.bytes)
     }
 
     fn descriptors(&self) -> Descriptors {
@@ -240,6 +285,9 @@ impl Target for Posix {
     }
 
     fn space(&self) -> Result<Option<Space>, OpError> {
+        if self.device.is_some() {
+            return Ok(None);
+        }
         let s = rustix::fs::fstatvfs(&*self.root)?;
         let block = match s.f_frsize {
             0 => s.f_bsize,
@@ -266,10 +314,21 @@ impl Target for Posix {
     }
 
     fn direct_io(&self) -> DirectIo {
-        direct::probe_direct_io(&self.root)
+        match self.device {
+            None => direct::probe_direct_io(&self.root),
+            Some(_) => direct::alignment(&self.root),
+        }
+    }
+
+    fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
+        match self.device {
+            None => without_procedures(kind),
+            Some(_) => device::unsupported_reason(kind),
+        }
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<PosixSession, OpError> {
-        PosixSession::new(self.root.clone(), self.aio.clone(), lane, spec)
+        let calls = self.calls(spec)?;
+        Ok(PosixSession::new(calls, self.aio.clone(), lane, spec))
     }
 }

@@ -1,5 +1,7 @@
 //! The names that a session's operations use, and the parent directories of the names.
 
+use super::handle::flags_and_mode;
+use crate::session_types::OpenHow;
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -35,9 +37,20 @@ pub(super) struct LocatedPath {
     dir: Option<(u64, usize)>,
     /// Whether the path is relative and has no `..`, like all paths of a Plan.
     goes_down: bool,
+    /// Whether the path stays the same whatever is located, as on a block device.
+    is_fixed: bool,
 }
 
 impl LocatedPath {
+    /// A path that no later locate changes: the name of a block device that is the only file of its target.
+    pub(super) fn fixed(path: CString) -> Self {
+        Self {
+            path: Some(path),
+            is_fixed: true,
+            ..Self::default()
+        }
+    }
+
     #[inline(always)]
     pub(super) fn get(&self) -> &CStr {
         self.path.as_deref().unwrap_or(c"")
@@ -47,14 +60,34 @@ impl LocatedPath {
     #[inline(always)]
     pub(super) fn resolve_flags(&self) -> ResolveFlags {
         match self.goes_down {
+            _ if self.is_fixed => ResolveFlags::empty(),
             true => NO_LINKS,
             false => BENEATH,
         }
     }
 
+    /// The flags of openat2, and the permissions of a file that the open creates. A fixed path is a link of `/proc` to
+    /// an open device, which an open follows, and neither creates nor truncates.
+    #[inline(always)]
+    pub(super) fn flags_and_mode(&self, how: OpenHow) -> (OFlags, Mode) {
+        if self.is_fixed {
+            let how = OpenHow {
+                create: false,
+                truncate: false,
+                ..how
+            };
+            let (flags, mode) = flags_and_mode(how);
+            return (flags - OFlags::NOFOLLOW, mode);
+        }
+        flags_and_mode(how)
+    }
+
     /// Sets the located path to the bytes that `push` appends; without bytes, to `.`, the work directory.
     #[inline]
     pub(super) fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_fixed {
+            return;
+        }
         self.dir = None;
         let mut path = self.take();
         path.clear();
@@ -74,6 +107,9 @@ impl LocatedPath {
         push_dir: impl FnOnce(&mut Vec<u8>),
         push_name: impl FnOnce(&mut Vec<u8>),
     ) {
+        if self.is_fixed {
+            return;
+        }
         let mut path = self.take();
         match self.dir {
             Some((known, len)) if known == dir => path.truncate(len),

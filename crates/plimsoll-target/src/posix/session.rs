@@ -3,10 +3,8 @@
 use super::aio::{AioThreadPool, SessionAioQueue};
 use super::calls::SystemCalls;
 use super::names::CheckedParents;
-use crate::error::OpError;
 use crate::session_types::SessionSpec;
 use plimsoll_lane::Lane;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 pub(crate) struct PosixSession {
@@ -18,16 +16,16 @@ pub(crate) struct PosixSession {
 
 impl PosixSession {
     pub(super) fn new(
-        root: Arc<OwnedFd>,
+        calls: SystemCalls,
         pool: Arc<AioThreadPool>,
         lane: &Lane,
         spec: &SessionSpec,
-    ) -> Result<Self, OpError> {
-        Ok(Self {
-            calls: SystemCalls::new(root, spec)?,
+    ) -> Self {
+        Self {
+            calls,
             lane: lane.clone(),
             parents: Box::default(),
             queue: SessionAioQueue::new(pool, spec.clock.clone()),
-        })
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::support::place;
 use plimsoll_target::registry::{SCHEMES, keeps_files};
 use plimsoll_target::{
-    FileStorage, OpError, Purpose, Space, Target, TargetError, Visitor, connect,
+    FileStorage, OpError, Purpose, Space, Target, TargetError, TargetScheme, Visitor, connect,
 };
 use rustix::io::Errno;
 use std::path::Path;
@@ -55,8 +55,9 @@ fn says(url: &str, message: &str) {
 fn every_scheme_connects() {
     let dir = tempfile::tempdir().unwrap();
     assert!(SCHEMES.iter().all(|s| s.form.starts_with(s.name)));
-    // Other tests connect the targets that need a server.
-    for scheme in SCHEMES.iter().filter(|s| !s.name.starts_with("nfs")) {
+    // Other tests connect the targets that need a server or a device.
+    let is_alone = |s: &&TargetScheme| s.name != "device" && !s.name.starts_with("nfs");
+    for scheme in SCHEMES.iter().filter(is_alone) {
         let name = scheme.name;
         let urls = match name {
             // The target `sim` needs the name of a system.
@@ -81,27 +82,27 @@ fn every_scheme_connects() {
 fn unknown_schemes() {
     says(
         "posx",
-        "unknown target `posx`: expected one of posix, null, sim, nfs3, nfs4, did you mean `posix`?",
+        "unknown target `posx`: expected one of posix, device, null, sim, nfs3, nfs4, did you mean `posix`?",
     );
     says(
         "nul:?latency=1ms",
-        "unknown target `nul`: expected one of posix, null, sim, nfs3, nfs4, did you mean `null`?",
+        "unknown target `nul`: expected one of posix, device, null, sim, nfs3, nfs4, did you mean `null`?",
     );
     says(
         "POSIX:",
-        "unknown target `POSIX`: expected one of posix, null, sim, nfs3, nfs4, did you mean `posix`?",
+        "unknown target `POSIX`: expected one of posix, device, null, sim, nfs3, nfs4, did you mean `posix`?",
     );
     says(
         "nfs5://host/export",
-        "unknown target `nfs5`: expected one of posix, null, sim, nfs3, nfs4, did you mean `nfs4`?",
+        "unknown target `nfs5`: expected one of posix, device, null, sim, nfs3, nfs4, did you mean `nfs4`?",
     );
     says(
         "",
-        "unknown target ``: expected one of posix, null, sim, nfs3, nfs4",
+        "unknown target ``: expected one of posix, device, null, sim, nfs3, nfs4",
     );
     says(
         "/mnt/data",
-        "unknown target `/mnt/data`: expected one of posix, null, sim, nfs3, nfs4; a directory is given by --dir",
+        "unknown target `/mnt/data`: expected one of posix, device, null, sim, nfs3, nfs4; a directory is given by --dir",
     );
 }
 

@@ -1,5 +1,6 @@
 //! A job of fio: the settings of a section as typed values.
 
+use super::lower::Context;
 use super::text::{Section, Setting};
 use super::values::{self, KbBase};
 use crate::report::Reported;
@@ -64,12 +65,21 @@ pub(super) struct At<T> {
     pub(super) span: Span,
 }
 
+/// Block device of a job.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) path: String,
+    pub(super) bytes: u64,
+}
+
 /// Files of a job.
 #[derive(Debug)]
 pub(super) struct Files {
     /// Names of files that all clones of the job share; empty for files of the job's own.
     pub(super) names: Vec<String>,
     pub(super) names_span: Span,
+    /// The block device that is the only name.
+    pub(super) device: Option<At<Device>>,
     pub(super) count: u32,
     pub(super) file_bytes: Option<At<u64>>,
     pub(super) bytes: Option<At<u64>>,
@@ -162,16 +172,22 @@ pub(super) struct Job {
 /// Reader of the settings of a section.
 struct Reader<'a> {
     section: &'a Section,
+    context: &'a Context,
     problems: &'a mut Vec<Problem>,
     base: KbBase,
     notes: Vec<(Span, String)>,
 }
 
 /// Makes a job of a section; problems are added to `problems`.
-pub(super) fn job(section: &Section, problems: &mut Vec<Problem>) -> Result<Job, Reported> {
+pub(super) fn job(
+    section: &Section,
+    context: &Context,
+    problems: &mut Vec<Problem>,
+) -> Result<Job, Reported> {
     let before = problems.len();
     let mut reader = Reader {
         section,
+        context,
         problems,
         base: KbBase::Binary,
         notes: vec![],
@@ -327,7 +343,11 @@ impl Reader<'_> {
                 super::options::Handling::NoEffect(why) => Some((s.span, s.option.name, why)),
                 _ => None,
             });
-        let without_effect = without_effect.collect();
+        let mut without_effect: Vec<_> = without_effect.collect();
+        if let Some(directory) = self.setting("directory").filter(|_| files.device.is_some()) {
+            let why = "a device is in no directory of the run";
+            without_effect.push((directory.span, "directory", why));
+        }
         let job = Job {
             name: self
                 .text("name")
@@ -433,6 +453,9 @@ impl Reader<'_> {
                 let message = "operations on names have no `rate` and no `thinktime`";
                 self.fail(span, message, "this engine", "leave out both options");
             }
+        }
+        if job.files.device.is_some() {
+            self.check_device(job);
         }
         let is_random = job.spread.is_some();
         if !is_random && job.random_percent < 100 {
@@ -572,16 +595,17 @@ impl Reader<'_> {
         let names_span = self.span("filename");
         for name in &names {
             let message = format!("`{name}` is no name of a file below the directory");
-            if name.starts_with("/dev/") {
-                let help = "raw devices are not supported: make a file system on the device, and give its \
-                            directory by `--dir`";
-                self.fail(names_span, message, "a device", help);
-            } else if name.contains('/') || name == "." || name == ".." {
+            if !name.starts_with("/dev/") && (name.contains('/') || name == "." || name == "..") {
                 let help = "Plimsoll works only in directories that are empty, new or its own: give the directory by \
                             `--dir DIR` or `directory=DIR`, and here a name without `/`";
                 self.fail(names_span, message, "outside of the directory", help);
             }
         }
+        let device = self.device(&names);
+        let bytes = match &device {
+            Some(device) => self.part_of(device.value.bytes),
+            None => self.bytes("size"),
+        };
         let count = match names.len() {
             0 => self.count("nrfiles", 1_000_000).unwrap_or(1) as u32,
             n => n as u32,
@@ -595,13 +619,88 @@ impl Reader<'_> {
         Files {
             names,
             names_span,
+            device,
             count,
             file_bytes: self.bytes("filesize"),
-            bytes: self.bytes("size"),
+            bytes,
             io_bytes: self.bytes("io_size").map(|at| at.value),
             open: self.count("openfiles", 1_000_000).map(|n| n as u32),
             initially: fallocate.map_or(InitialData::Allocated, |at| at.value),
             overwrites: self.is_set("overwrite"),
+        }
+    }
+
+    /// The block device among the names of a job; reports a device that the job may not use.
+    fn device(&mut self, names: &[String]) -> Option<At<Device>> {
+        let path = names.iter().find(|name| name.starts_with("/dev/"))?.clone();
+        let span = self.text("filename")?.span;
+        let found = match (self.context.look_at_device)(&path) {
+            Ok(found) => found,
+            Err(why) => {
+                let help = "below /dev, `filename` takes a block device; `--dir DIR` is for files";
+                self.fail(span, why, "this name", help);
+                return None;
+            }
+        };
+        if names.len() > 1 {
+            let help = "give one device, or files below the directory";
+            self.fail(span, "a job on a device has one name", "these names", help);
+            return None;
+        }
+        if self.context.raw_device.is_none() {
+            let message = format!("`{path}` is a raw device: {}", found.description);
+            let help = format!(
+                "`--raw-device SERIAL` permits the jobs to read and overwrite the device: SERIAL is the serial of the \
+                 device, which {} has",
+                found.serial_place
+            );
+            self.fail(span, message, "a device", &help);
+            return None;
+        }
+        let bytes = found.bytes;
+        Some(At {
+            value: Device { path, bytes },
+            span,
+        })
+    }
+
+    /// The value of `size` on a device of `all` bytes, in bytes or as a percentage of the device.
+    fn part_of(&mut self, all: u64) -> Option<At<u64>> {
+        self.parsed("size", |text, base| match text.strip_suffix('%') {
+            None => values::bytes(text, base),
+            Some(percent) => match values::whole(percent)? {
+                percent @ 1..=100 => Ok((u128::from(all) * u128::from(percent) / 100) as u64),
+                _ => Err("expected a percentage of the device from 1% to 100%".into()),
+            },
+        })
+    }
+
+    /// Refuses options without a meaning on a device.
+    fn check_device(&mut self, job: &Job) {
+        let refused = match job.engine.value {
+            Engine::Sync | Engine::Async | Engine::Mapped => None,
+            Engine::Null | Engine::Nfs | Engine::Names(_) => Some(job.engine.span),
+        };
+        let allocates = job.files.initially != InitialData::Empty;
+        let fallocate = self.setting("fallocate").filter(|_| allocates);
+        for (span, message) in [
+            (refused, "this engine does not work on a device"),
+            (
+                job.verifies,
+                "Plimsoll does not verify the content of a device",
+            ),
+            (
+                fallocate.map(|s| s.span),
+                "a device has all of its blocks: `fallocate` has no meaning",
+            ),
+            (
+                job.files.file_bytes.map(|at| at.span),
+                "a device has a size of its own: `size` gives the part that the job uses",
+            ),
+        ] {
+            if let Some(span) = span {
+                self.fail(span, message, "on a device", "leave out the option");
+            }
         }
     }
 

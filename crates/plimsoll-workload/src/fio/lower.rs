@@ -30,6 +30,21 @@ pub struct Context {
     pub temp_dir: PathBuf,
     /// Seed of jobs with `randrepeat=0`, which differs from run to run.
     pub random_seed: u64,
+    /// Serial of the block device that jobs may use; `None` if jobs may use only files.
+    pub raw_device: Option<String>,
+    /// Description of the block device at a path; an error is one sentence.
+    pub look_at_device: fn(&str) -> Result<RawDevice, String>,
+}
+
+/// A block device that a job names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawDevice {
+    /// Model and size, for messages.
+    pub description: String,
+    /// Where the user finds the serial, as a part of a sentence.
+    pub serial_place: String,
+    /// Size in bytes.
+    pub bytes: u64,
 }
 
 /// A group of jobs that run at the same time.
@@ -64,8 +79,9 @@ pub fn lower(
     let jobs: Vec<Job> = input
         .jobs
         .iter()
-        .filter_map(|section| job::job(section, &mut problems).ok())
+        .filter_map(|section| job::job(section, context, &mut problems).ok())
         .collect();
+    one_device(&jobs, &mut problems);
     let mut groups: Vec<Vec<Job>> = Vec::new();
     for job in jobs {
         let waits = job.begins_group.is_some() || waits_for_group(&job, &groups, &mut problems);
@@ -90,6 +106,17 @@ pub fn lower(
         return Ok(lowered);
     }
     Err(Diagnostics::new(input.sources.clone(), problems))
+}
+
+/// Refuses jobs on different block devices, since the serial of one device is given.
+fn one_device(jobs: &[Job], problems: &mut Vec<Problem>) {
+    let mut devices = jobs.iter().filter_map(|job| job.files.device.as_ref());
+    let Some(first) = devices.next() else { return };
+    if let Some(other) = devices.find(|other| other.value.path != first.value.path) {
+        let message = "`--raw-device` has the serial of one device, and the jobs name two devices";
+        let problem = Problem::new(other.span, message, "another device");
+        problems.push(problem.help("start `plimsoll fio` once for each device"));
+    }
 }
 
 /// Whether a job waits for a job of the latest group, so that a new group begins.
@@ -217,7 +244,10 @@ impl Lowerer<'_> {
     /// The Plan of a group without filesets and workers.
     fn plan(&mut self, jobs: &[Job], name: String) -> Plan {
         let directory = self.common(jobs, "directory", |job| job.directory.clone());
+        let device = jobs.iter().find_map(|job| job.files.device.as_ref());
         let (dir, temporary) = match (&self.overrides.dir, directory) {
+            // The target of a device makes no directory.
+            _ if let Some(device) = device => (PathBuf::from(&device.value.path), false),
             (Some(dir), _) => (dir.clone(), false),
             (None, Some(dir)) => (PathBuf::from(dir), false),
             (None, None) => (self.context.temp_dir.clone(), true),
@@ -289,6 +319,17 @@ impl Lowerer<'_> {
             })
         });
         let nfs_url = self.common(jobs, "nfs_url", |job| job.nfs_url.clone());
+        let device = jobs.iter().find_map(|job| job.files.device.as_ref());
+        let with_files = jobs.iter().find(|job| job.files.device.is_none());
+        if let (Some(_), Some(job)) = (device, with_files) {
+            let message = "another job uses a device, and this job uses files";
+            let help = "`stonewall` begins a run of its own";
+            self.fail(job.span, message, "this job", help);
+        }
+        let system_calls = match device.zip(self.context.raw_device.as_ref()) {
+            None => "posix".to_owned(),
+            Some((device, serial)) => format!("device:{}?serial={serial}", device.value.path),
+        };
         match engine {
             Some("io_uring") => {
                 if jobs.iter().any(|job| job.depth > 1) {
@@ -298,7 +339,13 @@ impl Lowerer<'_> {
                             .to_owned(),
                     ));
                 }
-                "posix".into()
+                match device {
+                    None => "posix".into(),
+                    Some(_) => {
+                        let clones: u64 = jobs.iter().map(|job| u64::from(job.clones)).sum();
+                        format!("{system_calls}&io=uring&lanes={clones}")
+                    }
+                }
             }
             Some("null") => "null:".into(),
             Some("nfs") => match nfs_url {
@@ -310,7 +357,7 @@ impl Lowerer<'_> {
                     String::new()
                 }
             },
-            _ => "posix".into(),
+            _ => system_calls,
         }
     }
 
@@ -339,7 +386,10 @@ impl Lowerer<'_> {
                 .filter_map(move |job| job.commands[which].clone());
             all.map(|command| Phase::System { command })
         };
-        let mut script = vec![Phase::Populate { filesets }];
+        // A device has its bytes.
+        let is_made = jobs.iter().all(|job| job.files.device.is_none());
+        let populate = is_made.then_some(Phase::Populate { filesets });
+        let mut script: Vec<Phase> = populate.into_iter().collect();
         script.extend(commands(0));
         script.push(Phase::Start);
         if !ramp.is_zero() {
@@ -442,8 +492,19 @@ impl Lowerer<'_> {
     fn fileset(&mut self, plan: &mut Plan, job: &Job) -> Option<(FilesetId, u64)> {
         let files = &job.files;
         let count = u64::from(files.count);
-        let bytes = match (files.file_bytes, files.bytes) {
-            (Some(each), _) => each.value,
+        let given = match &files.device {
+            Some(device) => {
+                self.check_reach(job, device.value.bytes)?;
+                if job.writes {
+                    let text = format!("the job overwrites the content of `{}`", device.value.path);
+                    self.note(plan, device.span, text);
+                }
+                Some(device.value.bytes)
+            }
+            None => files.file_bytes.map(|each| each.value),
+        };
+        let bytes = match (given, files.bytes) {
+            (Some(each), _) => each,
             (None, Some(all)) => {
                 // All files have one size, which the clone with the last offset needs.
                 let increments = job
@@ -461,7 +522,8 @@ impl Lowerer<'_> {
             }
         };
         let key = match files.names.first() {
-            Some(first) => first.clone(),
+            // A fileset has a relative path, which the target of a device ignores.
+            Some(first) => first.trim_start_matches('/').replace('/', "_"),
             None => job.name.replace('/', "_"),
         };
         // Files with names are shared by all clones.
@@ -481,7 +543,9 @@ impl Lowerer<'_> {
         };
         let initially = match job.engine.value {
             Engine::Names(NameOp::Create) => None,
-            _ if job.reads || files.overwrites => Some(InitialData::Written),
+            _ if job.reads || files.overwrites || files.device.is_some() => {
+                Some(InitialData::Written)
+            }
             _ if matches!(job.engine.value, Engine::Names(_)) => Some(InitialData::Written),
             // Only existing bytes can be mapped.
             Engine::Mapped if files.initially == InitialData::Empty => Some(InitialData::Sparse),
@@ -531,6 +595,31 @@ impl Lowerer<'_> {
             },
         );
         Some((id, bytes))
+    }
+
+    /// Refuses a job that reaches behind the end of its device of `bytes` bytes.
+    fn check_reach(&mut self, job: &Job, bytes: u64) -> Option<()> {
+        let others = u64::from(job.clones - 1);
+        let begin = job.offset_increment.saturating_mul(others);
+        let begin = begin.saturating_add(job.offset);
+        let span = job.files.bytes.map_or(job.span, |at| at.span);
+        if job.files.bytes.is_none() && job.offset_increment > 0 && others > 0 {
+            let message = "clones with different offsets on a device need a `size`";
+            let help = "`size=SIZE` of the part of each clone";
+            self.fail(span, message, "this job", help);
+            return None;
+        }
+        let end = begin.saturating_add(job.files.bytes.map_or(1, |at| at.value));
+        if end > bytes {
+            let message = format!(
+                "the job ends {} bytes behind the end of the device",
+                end - bytes
+            );
+            let label = format!("the device has {bytes} bytes");
+            self.fail(span, message, &label, "a smaller `size` or `offset`");
+            return None;
+        }
+        Some(())
     }
 
     fn transfers(

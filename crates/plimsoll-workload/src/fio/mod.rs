@@ -19,7 +19,7 @@ mod text;
 mod values;
 
 pub use command_line::{CommandLine, OutputFormat};
-pub use lower::{Context, DepthSearch, Group, lower};
+pub use lower::{Context, DepthSearch, Group, RawDevice, lower};
 pub use text::{Input, Surroundings};
 pub use values::Machine;
 

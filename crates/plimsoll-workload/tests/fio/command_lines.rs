@@ -75,6 +75,8 @@ fn an_error_shows_the_word_of_the_command_line() {
     let input = with_surroundings(|s| parse_command_line(&line, s)).unwrap();
     let context = plimsoll_workload::fio::Context {
         temp_dir: "/tmp/x".into(),
+        raw_device: None,
+        look_at_device: super::common::look_at_device,
         random_seed: 1,
     };
     let errors =

@@ -3,8 +3,8 @@
 use plimsoll_diagnostics::Diagnostics;
 use plimsoll_plan::{Job, OffsetOrder, Overrides, Plan, Spread, Transfers, WorkerGroup};
 use plimsoll_workload::fio::{
-    CommandLine, Context, Group, Input, Machine, Surroundings, lower, parse_command_line,
-    parse_file,
+    CommandLine, Context, Group, Input, Machine, RawDevice, Surroundings, lower,
+    parse_command_line, parse_file,
 };
 use std::path::Path;
 
@@ -34,17 +34,45 @@ pub fn with_surroundings<T>(parse: impl FnOnce(&Surroundings<'_>) -> T) -> T {
     })
 }
 
-fn lowered(input: Result<Input, Diagnostics>) -> Result<Vec<Group>, Diagnostics> {
+fn lowered(
+    input: Result<Input, Diagnostics>,
+    raw_device: Option<&str>,
+) -> Result<Vec<Group>, Diagnostics> {
     let context = Context {
         temp_dir: "/tmp/fresh".into(),
         random_seed: 99,
+        raw_device: raw_device.map(str::to_owned),
+        look_at_device,
     };
     lower(&input?, &Overrides::default(), &context)
 }
 
+/// Two devices of 1 MiB.
+pub fn look_at_device(path: &str) -> Result<RawDevice, String> {
+    match path {
+        "/dev/sdb" | "/dev/sdc" => Ok(RawDevice {
+            description: "SSD, 1 MiB".into(),
+            serial_place: "lsblk".into(),
+            bytes: 1 << 20,
+        }),
+        _ => Err(format!("`{path}` is not a block device")),
+    }
+}
+
+/// Groups of the jobs of a job file that may use the device with serial `S1`.
+pub fn groups_on_device(text: &str) -> Result<Vec<Group>, Diagnostics> {
+    lowered(
+        with_surroundings(|s| parse_file(text, "dir/job.fio", s)),
+        Some("S1"),
+    )
+}
+
 /// Groups of the jobs of a job file.
 pub fn groups(text: &str) -> Result<Vec<Group>, Diagnostics> {
-    lowered(with_surroundings(|s| parse_file(text, "dir/job.fio", s)))
+    lowered(
+        with_surroundings(|s| parse_file(text, "dir/job.fio", s)),
+        None,
+    )
 }
 
 /// The only group of a job file.
@@ -69,7 +97,7 @@ pub fn plan_of_line(line: &str) -> Plan {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let line = CommandLine::parse(&words).unwrap();
     let input = with_surroundings(|s| parse_command_line(&line, s));
-    lowered(input).unwrap().remove(0).plan
+    lowered(input, None).unwrap().remove(0).plan
 }
 
 /// First error of a job file: line, message and help.

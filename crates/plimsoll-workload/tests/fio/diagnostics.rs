@@ -34,8 +34,8 @@ fn what_cannot_be_honoured_is_refused_at_its_line() {
         ),
         (
             "filename=/dev/sdb",
-            "`/dev/sdb` is no name of a file below the directory",
-            "raw devices",
+            "`/dev/sdb` is a raw device: SSD, 1 MiB",
+            "`--raw-device SERIAL` permits the jobs",
         ),
         ("time_based", "`time_based` needs a `runtime`", ""),
         (

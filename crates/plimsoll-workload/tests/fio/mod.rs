@@ -2,6 +2,7 @@
 
 mod command_lines;
 mod common;
+mod devices;
 mod diagnostics;
 mod job_files;
 mod plans;

@@ -27,6 +27,10 @@ pub struct FioArgs {
     pub dir: Option<PathBuf>,
     #[arg(long, help = target_help(), value_name = "URL", help_heading = "Target")]
     pub target: Option<String>,
+    /// Serial of the block device that the jobs name by `filename=/dev/...`: permits the jobs to read and overwrite the
+    /// device
+    #[arg(long, value_name = "SERIAL", help_heading = "Target")]
+    pub raw_device: Option<String>,
     /// Keep the files after the run
     #[arg(long, help_heading = "Target")]
     pub keep: bool,

@@ -73,6 +73,9 @@ fn find_depth(
             "--output and --output-format=json have no form for a search; `--format json` prints series.json",
         ));
     }
+    if plimsoll_target::device_of(&group.target).is_some() {
+        return Err(refused("a search on a raw device is not supported"));
+    }
     let name = format!("{}.fio", group.plan.name);
     let mut find = args.find_depth(&name, search.most, search.time);
     find.how.dry_run |= line.only_parses;
@@ -107,8 +110,11 @@ fn groups(args: &FioArgs, input: &Input) -> Result<Vec<Group>, CommandError> {
     let context = Context {
         temp_dir: workload::fresh_dir("fio"),
         random_seed: workload::fio::random_seed(),
+        raw_device: args.raw_device.clone(),
+        look_at_device: workload::fio::look_at_device,
     };
     let mut groups = fio::lower(input, &overrides, &context).map_err(workload::diagnosed)?;
+    check_device_options(args, &groups)?;
     for group in &mut groups {
         if let Some(target) = &args.target
             && *target != group.target
@@ -122,6 +128,32 @@ fn groups(args: &FioArgs, input: &Input) -> Result<Vec<Group>, CommandError> {
         workload::adapt_to(&mut group.plan, args.dir.is_some(), &group.target);
     }
     Ok(groups)
+}
+
+/// Refuses options of the command line without effect on the devices of jobs.
+fn check_device_options(args: &FioArgs, groups: &[Group]) -> Result<(), CommandError> {
+    let is_on_device = |group: &Group| plimsoll_target::device_of(&group.target).is_some();
+    let on_devices = groups.iter().filter(|group| is_on_device(group)).count();
+    let only_devices = on_devices == groups.len();
+    let why = match &args.raw_device {
+        Some(_) if on_devices == 0 => {
+            "--raw-device has no effect: no job has a device as `filename`, such as filename=/dev/sdb"
+        }
+        Some(serial) if serial.is_empty() || serial.contains('&') => {
+            "--raw-device: a serial has at least one character, and none of them is `&`"
+        }
+        Some(_) if args.target.is_some() => {
+            "--target and --raw-device exclude each other: the device is the target"
+        }
+        Some(_) if only_devices && args.dir.is_some() => {
+            "--dir has no effect: a device is in no directory of the run"
+        }
+        Some(_) if only_devices && args.keep => {
+            "--keep has no effect: a run on a device has no files"
+        }
+        _ => return Ok(()),
+    };
+    Err(CommandError::usage(why))
 }
 
 fn settings_of(args: &FioArgs, group: &Group) -> Settings {

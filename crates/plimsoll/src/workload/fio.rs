@@ -4,7 +4,8 @@ use super::{FrontEnd, ParsedWorkload, WorkloadSource, diagnosed, fresh_dir, read
 use crate::exit::CommandError;
 use plimsoll_plan::{Overrides, Parameter, Plan};
 use plimsoll_target::DEFAULT_TARGET;
-use plimsoll_workload::fio::{self, Context, Input, Machine, Surroundings};
+use plimsoll_workload::fio::{self, Context, Input, Machine, RawDevice, Surroundings};
+use std::path::Path;
 
 /// File name ending of job files.
 pub(super) const SUFFIX: &str = ".fio";
@@ -67,6 +68,8 @@ impl ParsedWorkload for JobFile {
         let context = Context {
             temp_dir: fresh_dir(&found.name),
             random_seed: random_seed(),
+            raw_device: None,
+            look_at_device,
         };
         let input = input(found, &overrides.sets)?;
         let mut groups = fio::lower(&input, overrides, &context).map_err(diagnosed)?;
@@ -104,6 +107,16 @@ pub fn surroundings() -> Surroundings<'static> {
             page_bytes: rustix::param::page_size() as u64,
         },
     }
+}
+
+/// Description of a block device for the front end.
+pub fn look_at_device(path: &str) -> Result<RawDevice, String> {
+    let device = plimsoll_target::look_at_device(Path::new(path))?;
+    Ok(RawDevice {
+        description: device.to_string(),
+        serial_place: device.serial_place().into(),
+        bytes: device.bytes,
+    })
 }
 
 /// Seed of jobs whose transfers differ from run to run, below 2⁵³ as JSON numbers require.

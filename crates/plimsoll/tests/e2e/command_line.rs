@@ -172,7 +172,7 @@ fn a_dry_run_refuses_what_a_run_refuses() {
         (&["--dir=file/x"], "is not a directory"),
         (
             &["--target=posx"],
-            "unknown target `posx`: expected one of posix, null, sim, nfs3, nfs4, did you mean `posix`?",
+            "unknown target `posx`: expected one of posix, device, null, sim, nfs3, nfs4, did you mean `posix`?",
         ),
         (
             &["--target=posix:?lanes=2"],

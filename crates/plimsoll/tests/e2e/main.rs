@@ -20,6 +20,7 @@ mod compare;
 mod contents;
 mod crash_points;
 mod curve;
+mod devices;
 mod disclosure;
 mod dist;
 mod docs;

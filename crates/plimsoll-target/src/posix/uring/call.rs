@@ -8,7 +8,6 @@
 use super::file::{FileName, RingFile};
 use crate::error::OpError;
 use crate::posix::calls::SystemCalls;
-use crate::posix::handle::flags_and_mode;
 use crate::posix::mix_syscalls::kind_of;
 use crate::posix::names::{BENEATH, PARENT_FLAGS};
 use crate::session_types::{Attributes, OpenHow};
@@ -321,7 +320,7 @@ impl RingCall {
 
     /// Opens the located file.
     pub(super) fn open(mut calls: Box<RingCalls>, how: OpenHow) -> Self {
-        let (flags, mode) = flags_and_mode(how);
+        let (flags, mode) = calls.calls.name.flags_and_mode(how);
         let resolve = calls.calls.name.resolve_flags();
         *calls.how = types::OpenHow::new()
             .flags(u64::from(flags.bits()))

@@ -25,7 +25,6 @@ use super::{Posix, SCHEME};
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
 use crate::posix::block_device::BlockDevice;
-use crate::posix::calls::SystemCalls;
 use crate::posix::thread_pool::ThreadPool;
 use crate::session::{Target, forward_properties};
 use crate::session_types::{Descriptors, SessionSpec};
@@ -59,7 +58,7 @@ const WITHOUT_RING: [&str; 8] = [
     "statfs",
 ];
 
-/// A work directory whose files are accessed through rings.
+/// A work directory whose files, or a block device that, is accessed through rings.
 pub(crate) struct UringPosix {
     posix: Posix,
     kernel: Kernel,
@@ -72,7 +71,7 @@ pub(crate) struct UringPosix {
 
 /// How the URL of a `posix` target executes operations; the default if the options cannot be parsed.
 pub(crate) fn method(url: &str) -> IoMethod {
-    IoOptions::parse(url).unwrap_or_default().method
+    super::options(url).unwrap_or_default().method
 }
 
 /// The reason why the machine's kernel does not offer io_uring to this process; `None` if io_uring is available.
@@ -81,17 +80,17 @@ pub(crate) fn unavailable() -> Option<String> {
     Kernel::probe().err()
 }
 
-/// Opens the work directory if the kernel has io_uring.
+/// Opens the work directory or the device if the kernel has io_uring.
 pub(crate) fn connect(
     url: &str,
     place: &WorkDirSpec,
     purpose: Purpose,
 ) -> Result<UringPosix, TargetError> {
-    let options = IoOptions::parse(url)?;
+    let options = super::options(url)?;
     let kernel = Kernel::probe().map_err(|why| {
         TargetError::of(SCHEME.name, format!("io=uring: {why}; io=sync needs none"))
     })?;
-    let posix = super::open_work_dir(place, purpose)?;
+    let posix = super::open(url, place, purpose)?;
     let mut pooled = options.pool;
     if !kernel.makes_dirs {
         pooled.insert(PoolOperation::MakeDir);
@@ -118,9 +117,13 @@ pub(crate) fn connect(
     })
 }
 
-/// Maximum requests that the work directory's device queues. Each further operation would block a kernel thread.
+/// Maximum requests that the device, or the device of the work directory, queues. Each further operation would block a kernel thread.
 fn queued_requests(posix: &Posix) -> Option<u32> {
-    let requests = BlockDevice::of_dir(&posix.root)?.queued_requests()?;
+    let device = match &posix.device {
+        None => BlockDevice::of_dir(&posix.root)?,
+        Some(device) => device.numbers,
+    };
+    let requests = device.queued_requests()?;
     Some(requests.clamp(1, DEFAULT_DEPTH))
 }
 
@@ -179,7 +182,7 @@ impl Target for UringPosix {
             lane.attach_completions(&ring);
             Ok(ring)
         })?;
-        let calls = SystemCalls::new(self.posix.root.clone(), spec)?;
+        let calls = self.posix.calls(spec)?;
         Ok(UringSession::new(
             (lane, spec.clock.clone()),
             ring,

@@ -88,9 +88,17 @@ impl IoOptions {
             scheme: SCHEME.name,
             url,
         };
-        let given = text.only_options()?;
+        Self::of(&text, &text.only_options()?, &OPTIONS)
+    }
+
+    /// Parses options of a URL; `known` has the names of all options of the URL's scheme, for messages.
+    pub(in crate::posix) fn of(
+        text: &UrlParser<'_>,
+        given: &[(&str, &str)],
+        known: &[&str],
+    ) -> Result<Self, TargetError> {
         let mut parsed = Self::default();
-        for (name, value) in &given {
+        for (name, value) in given {
             match *name {
                 "io" => {
                     let methods = [
@@ -108,7 +116,7 @@ impl IoOptions {
                         parsed.pool.insert(operation);
                     }
                 }
-                _ => return Err(text.unknown_option(name, &OPTIONS)),
+                _ => return Err(text.unknown_option(name, known)),
             }
         }
         match given.iter().find(|(name, _)| *name != "io") {

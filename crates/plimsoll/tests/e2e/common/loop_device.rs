@@ -1,8 +1,55 @@
-//! A file system on a loop device.
+//! Loop devices, with and without a file system.
 
 use super::{Bench, Ended};
 use std::path::PathBuf;
 use std::process::Command;
+
+/// A loop device without a file system, on a file in the bench.
+pub struct RawLoopDevice {
+    pub bench: Bench,
+    /// Path of the device, such as `/dev/loop0`.
+    pub path: String,
+}
+
+impl RawLoopDevice {
+    /// Makes a device with these contents. `None` if the system has no loop device for this process.
+    pub fn new(contents: &[u8]) -> Option<Self> {
+        let bench = Bench::on_tmpfs();
+        let image = bench.path("image");
+        std::fs::write(&image, contents).unwrap();
+        let mut command = Command::new("losetup");
+        command.args(["--find", "--show"]).arg(&image);
+        let made = Ended::of(command);
+        if made.code != Some(0) {
+            eprintln!(
+                "SKIPPED: no loop device: {}: `make test-root` runs it",
+                made.stderr.trim()
+            );
+            return None;
+        }
+        let path = made.stdout.trim().to_owned();
+        Some(Self { bench, path })
+    }
+
+    /// The serial of the device for Plimsoll: the path of its file.
+    pub fn serial(&self) -> String {
+        self.bench.path("image").display().to_string()
+    }
+
+    /// Contents of the device.
+    pub fn contents(&self) -> Vec<u8> {
+        std::fs::read(self.bench.path("image")).unwrap()
+    }
+}
+
+impl Drop for RawLoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup")
+            .arg("--detach")
+            .arg(&self.path)
+            .status();
+    }
+}
 
 /// ext4 on a loop device, with a file of 64 MiB in the bench behind the device.
 pub struct LoopDevice {

@@ -5,6 +5,7 @@ use super::super::call::RingCalls;
 use super::*;
 use crate::ContentPool;
 use crate::posix::calls::SystemCalls;
+use crate::posix::names::LocatedPath;
 use crate::session_types::{DataSet, SessionSpec};
 use plimsoll_lane::{Deadline, LaneKind, Task};
 use plimsoll_measure::{Clock, WindowState};
@@ -73,7 +74,9 @@ fn calls() -> Box<RingCalls> {
         silence: None,
         unmeasured: false,
     };
-    Box::new(RingCalls::new(SystemCalls::new(root, &spec).unwrap()))
+    Box::new(RingCalls::new(
+        SystemCalls::new(root, LocatedPath::default(), &spec).unwrap(),
+    ))
 }
 
 /// A pipe: the end that the ring reads, a second reader, and the writer.
