@@ -4,7 +4,9 @@ use super::text::{Section, Setting};
 use super::values::{self, KbBase};
 use crate::report::Reported;
 use plimsoll_diagnostics::{Problem, Span};
-use plimsoll_plan::{Arrivals, InitialData, Spread, Zone};
+use plimsoll_plan::{
+    Arrivals, InitialData, Spread, SteadyRule, Zone, parse_percent, show_duration,
+};
 use std::time::Duration;
 
 /// Sizes of the transfers in one direction.
@@ -89,6 +91,16 @@ pub(super) struct Rate {
     pub(super) arrivals: Arrivals,
 }
 
+/// A measurement that begins when the rate is steady.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Steady {
+    pub(super) rule: SteadyRule,
+    /// Length of the load before the rule counts.
+    pub(super) ramp: Duration,
+    /// Length of the part of the load that the rule judges, and of the measured window.
+    pub(super) over: Duration,
+}
+
 /// A job of fio.
 #[derive(Debug)]
 pub(super) struct Job {
@@ -135,6 +147,7 @@ pub(super) struct Job {
     pub(super) runtime: Option<At<Duration>>,
     pub(super) time_based: Option<Span>,
     pub(super) ramp: At<Duration>,
+    pub(super) steady: Option<At<Steady>>,
     pub(super) start_delay: Duration,
     pub(super) rate: Option<Rate>,
     pub(super) pause: Option<(u64, u64)>,
@@ -366,6 +379,7 @@ impl Reader<'_> {
             ramp: self
                 .parsed("ramp_time", |text, _| values::time(text))
                 .unwrap_or(zero),
+            steady: self.steady(),
             start_delay: self.start_delay(),
             rate,
             pause,
@@ -389,6 +403,20 @@ impl Reader<'_> {
         if job.time_based.is_some() && job.runtime.is_none() {
             let span = self.span("time_based");
             self.fail(span, "`time_based` needs a `runtime`", "without an end", "");
+        }
+        if let Some(steady) = job.steady {
+            let Steady { ramp, over, .. } = steady.value;
+            let runtime = job.runtime.map(|at| at.value);
+            if job.time_based.is_none() {
+                let message = "`steadystate` needs `time_based` and `runtime`";
+                let help = "a measured window of `steadystate_duration` follows the steady rate";
+                self.fail(steady.span, message, "the job may end before", help);
+            } else if runtime.is_some_and(|runtime| runtime < ramp + over) {
+                let span = self.span("runtime");
+                let message = "`runtime` ends before the rate can be judged";
+                let help = "at least `steadystate_ramp_time` and `steadystate_duration` together";
+                self.fail(span, message, "too short for `steadystate`", help);
+            }
         }
         if job.fsync.is_some() && job.fdatasync.is_some() {
             let span = self.span("fdatasync");
@@ -732,6 +760,64 @@ impl Reader<'_> {
             values::time(text)
         });
         delay.map_or(Duration::ZERO, |at| at.value)
+    }
+
+    fn steady(&mut self) -> Option<At<Steady>> {
+        let time = |text: &str, _| values::time(text);
+        let over = self.parsed("steadystate_duration", time);
+        let ramp = self.parsed("steadystate_ramp_time", time);
+        let rule = self.parsed("steadystate", |text, _| {
+            const EXPECTED: &str = "expected a metric with a limit, such as iops_slope:0.3%";
+            let (metric, limit) = text.split_once(':').ok_or(EXPECTED)?;
+            let is_slope = match metric {
+                "iops" | "bw" => false,
+                "iops_slope" | "bw_slope" => true,
+                _ => return Err("not supported: expected iops, bw, iops_slope or bw_slope".into()),
+            };
+            if !limit.ends_with('%') {
+                return Err(
+                    "not supported: expected a percentage of the mean rate, such as iops:2%".into(),
+                );
+            }
+            Ok((metric.starts_with("bw"), is_slope, parse_percent(limit)?))
+        });
+        let Some(At { value: rule, span }) = rule else {
+            let given = over.or(ramp).filter(|at| !at.value.is_zero());
+            if let (Some(time), None) = (given, self.setting("steadystate")) {
+                let message = "a time of `steadystate` needs `steadystate`";
+                let help = "`steadystate=iops_slope:0.3%` gives the metric and the limit";
+                self.fail(time.span, message, "this time", help);
+            }
+            return None;
+        };
+        let (is_bandwidth, is_slope, percent) = rule;
+        let least = SteadyRule::MIN_OVER;
+        let Some(over) = over.map(|at| at.value).filter(|over| *over >= least) else {
+            let span = self
+                .setting("steadystate_duration")
+                .map_or(span, |s| s.value_span);
+            let least = show_duration(least);
+            let message =
+                format!("`steadystate` needs a `steadystate_duration` of at least {least}");
+            let help = "the rule judges rates of a second, and a window of this length is measured";
+            self.fail(span, message, "without a length to judge", help);
+            return None;
+        };
+        self.note(
+            "steadystate",
+            "a measured window of `steadystate_duration` follows the steady rate; fio reports the time before",
+        );
+        if is_bandwidth {
+            let text = "the judged rate is of transfers, which is the bandwidth if all transfers have one size";
+            self.note("steadystate", text);
+        }
+        let rule = match is_slope {
+            true => SteadyRule::Slope { percent, over },
+            false => SteadyRule::Deviation { percent, over },
+        };
+        let ramp = ramp.map_or(Duration::ZERO, |at| at.value);
+        let value = Steady { rule, ramp, over };
+        Some(At { value, span })
     }
 
     fn pause(&mut self, depth: u32) -> Option<(u64, u64)> {

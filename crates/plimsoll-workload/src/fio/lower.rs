@@ -1,6 +1,6 @@
 //! fio's jobs as Plans, one Plan for each group of jobs that run at the same time.
 
-use super::job::{self, At, Engine, Job, Sizes};
+use super::job::{self, At, Engine, Job, Sizes, Steady};
 use super::text::Input;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
@@ -159,6 +159,22 @@ impl Lowerer<'_> {
         Some(first.value)
     }
 
+    /// As [`Self::common`], for an option that all jobs of a group or none must have.
+    fn common_of_all<T: PartialEq + Clone>(
+        &mut self,
+        jobs: &[Job],
+        name: &str,
+        get: impl Fn(&Job) -> Option<At<T>>,
+    ) -> Option<T> {
+        let value = self.common(jobs, name, &get)?;
+        if let Some(job) = jobs.iter().find(|job| get(job).is_none()) {
+            let message = format!("another job has `{name}`, and this job does not");
+            let help = format!("put `{name}` into [global]: jobs at the same time share one value");
+            self.fail(job.span, message, "this job", &help);
+        }
+        Some(value)
+    }
+
     fn group(&mut self, jobs: &[Job], (number, groups): (usize, usize)) -> Option<Group> {
         let before = self.problems.len();
         let name = self.input.name();
@@ -285,23 +301,27 @@ impl Lowerer<'_> {
     }
 
     fn script(&mut self, jobs: &[Job], plan: &Plan) -> Vec<Phase> {
-        let runtime = self.common(jobs, "runtime", |job| job.runtime);
-        let with = |job: &Job| job.runtime.is_some();
-        if jobs.iter().any(with) && !jobs.iter().all(with) {
-            let job = jobs.iter().find(|job| !with(job));
-            let span = job.map_or(jobs[0].span, |job| job.span);
-            let help = "put `runtime` into [global]: jobs at the same time have one time";
-            self.fail(
-                span,
-                "another job has a `runtime`, and this job does not",
-                "this job",
-                help,
-            );
-        }
+        let runtime = self.common_of_all(jobs, "runtime", |job| job.runtime);
         let ramp = self.common(jobs, "ramp_time", |job| Some(job.ramp));
-        let ramp = Warmup::Fixed(ramp.unwrap_or(Duration::ZERO));
-        let ramp = self.overrides.warmup.unwrap_or(ramp);
-        let runtime = self.overrides.time.or(runtime);
+        let ramp = ramp.unwrap_or(Duration::ZERO);
+        let steady = self.common_of_all(jobs, "steadystate", |job| job.steady);
+        let (warmups, window) = match (steady, runtime) {
+            (
+                Some(Steady {
+                    rule,
+                    ramp: more,
+                    over,
+                }),
+                Some(runtime),
+            ) => {
+                let at_most = runtime.saturating_sub(more);
+                let warmups = vec![Warmup::Fixed(ramp + more), Warmup::Steady { rule, at_most }];
+                (warmups, Some(over))
+            }
+            _ => (vec![Warmup::Fixed(ramp)], runtime),
+        };
+        let warmups = self.overrides.warmup.map_or(warmups, |warmup| vec![warmup]);
+        let window = self.overrides.time.or(window);
         let filesets = (0..plan.filesets.len() as u32).map(FilesetId).collect();
         let commands = |which: usize| {
             let all = jobs
@@ -312,14 +332,13 @@ impl Lowerer<'_> {
         let mut script = vec![Phase::Populate { filesets }];
         script.extend(commands(0));
         script.push(Phase::Start);
-        if !ramp.is_zero() {
-            script.push(Phase::wait(ramp.into()));
-        }
+        let warmups = warmups.into_iter().filter(|warmup| !warmup.is_zero());
+        script.extend(warmups.map(|warmup| Phase::wait(warmup.into())));
         script.push(Phase::OpenWindow);
         let endless = jobs.iter().any(|job| job.time_based.is_some());
-        script.push(match runtime.filter(|_| endless) {
+        script.push(match window.filter(|_| endless) {
             Some(time) => Phase::wait_for(time),
-            None => Phase::wait(Until::Done { at_most: runtime }),
+            None => Phase::wait(Until::Done { at_most: window }),
         });
         script.extend([Phase::CloseWindow, Phase::Stop]);
         script.extend(commands(1));

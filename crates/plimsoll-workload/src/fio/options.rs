@@ -75,9 +75,6 @@ const NUMA_CPUS: Handling = Refused("`--cpus` binds the threads to processors");
 const LATENCY_TARGET: Handling = Refused(
     "the highest load within a latency limit is found by `plimsoll find`; here, give the depth by `iodepth`",
 );
-const STEADY: Handling = Refused(
-    "`--require steady` makes a run invalid whose rate is not steady; give the length by `runtime`",
-);
 const MINIMUM: Handling = Refused("`plimsoll compare --fail-if` judges rates after the run");
 
 /// All options of fio's jobs.
@@ -648,9 +645,9 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option("flow", &[], Value, FLOW),
     option("flow_watermark", &[], Value, FLOW),
     option("flow_sleep", &[], Value, FLOW),
-    option("steadystate", &["ss"], Value, STEADY),
-    option("steadystate_duration", &["ss_dur"], Value, STEADY),
-    option("steadystate_ramp_time", &["ss_ramp"], Value, STEADY),
+    option("steadystate", &["ss"], Value, Done),
+    option("steadystate_duration", &["ss_dur"], Value, Done),
+    option("steadystate_ramp_time", &["ss_ramp"], Value, Done),
 ];
 
 /// Finds an option by its name or another of its names; fio ignores case.

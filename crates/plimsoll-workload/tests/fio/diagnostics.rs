@@ -10,10 +10,18 @@ fn what_cannot_be_honoured_is_refused_at_its_line() {
             "`latency_target` is not supported",
             "plimsoll find",
         ),
+        ("ss=lat:1%", "`lat:1%` is no value of `steadystate`", ""),
+        ("ss=iops:20", "`iops:20` is no value of `steadystate`", ""),
+        ("ss=iops:0%", "`iops:0%` is no value of `steadystate`", ""),
         (
             "steadystate=iops:1%",
-            "`steadystate` is not supported",
-            "--require steady",
+            "`steadystate` needs a `steadystate_duration` of at least 3s",
+            "rates of a second",
+        ),
+        (
+            "ss_dur=9",
+            "a time of `steadystate` needs `steadystate`",
+            "iops_slope:0.3%",
         ),
         ("read_iolog=x", "`read_iolog` is not supported", "rw"),
         ("zonemode=zbd", "`zonemode` is not supported", "fio"),
@@ -91,6 +99,18 @@ fn combinations_that_plimsoll_lacks_are_refused() {
             "a job that reads and writes has no `rate`",
         ),
         (
+            "ss=iops:1%\nss_dur=5\nloops=9",
+            "`steadystate` needs `time_based` and `runtime`",
+        ),
+        (
+            "ss=iops:1%\nss_dur=0",
+            "`steadystate` needs a `steadystate_duration` of at least 3s",
+        ),
+        (
+            "ss=iops:1%\nss_dur=5\nss_ramp=5\ntime_based\nruntime=9",
+            "`runtime` ends before the rate can be judged",
+        ),
+        (
             "rate=1m\nrate_iops=100",
             "`rate` and `rate_iops` together are not supported",
         ),
@@ -135,6 +155,22 @@ fn jobs_at_the_same_time_have_one_value_of_what_a_run_has_once() {
         assert!(help.contains("stonewall"), "{help}");
         let later = text.replace("[b]\n", "[b]\nstonewall\n");
         assert_eq!(super::common::groups(&later).map(|g| g.len()).ok(), Some(2));
+    }
+    let with = "size=4k\ntime_based\nruntime=9\nss=iops:1%\nss_dur=5\n";
+    for (second, expected) in [
+        (
+            "ss_dur=6\n",
+            "`steadystate` differs from `steadystate` of another job",
+        ),
+        ("", "another job has `steadystate`, and this job does not"),
+    ] {
+        let inherited = if second.is_empty() {
+            "size=4k\ntime_based\nruntime=9\n"
+        } else {
+            with
+        };
+        let (_, message, _) = error(&format!("[a]\n{with}[b]\n{inherited}{second}"));
+        assert_eq!(message, expected);
     }
     let (line, message, _) = error("[a]\nsize=4k\nfilename=x\n[b]\nsize=4k\nfilename=x:y\n");
     assert_eq!(

@@ -3,7 +3,7 @@
 use super::common::{group, job, notes, plan, plan_of, spread, transfers};
 use plimsoll_plan::{
     Arrivals, Content, Distribution, FileOrder, InitialData, JobWork, NameOp, OffsetOrder, OpKind,
-    Phase, Plan, Spread, Until, Value,
+    Phase, Plan, Spread, SteadyRule, Until, Value,
 };
 use std::time::Duration;
 
@@ -51,6 +51,44 @@ fn the_script_follows_the_times_of_the_jobs() {
             &Phase::wait_for(seconds(9))
         ]
     );
+}
+
+#[test]
+fn a_steady_state_ends_the_warm_up_before_a_window_of_its_duration() {
+    let seconds = Duration::from_secs;
+    let (percent, over) = (0.5, seconds(5));
+    for (options, rule, before, at_most) in [
+        (
+            "steadystate=iops_slope:0.5% ss_dur=5",
+            SteadyRule::Slope { percent, over },
+            2,
+            60,
+        ),
+        (
+            "ss=bw:0.5% steadystate_duration=5s ss_ramp=3",
+            SteadyRule::Deviation { percent, over },
+            5,
+            57,
+        ),
+    ] {
+        let plan = plan_of(&format!(
+            "size=4k time_based runtime=1m ramp_time=2 {options}"
+        ));
+        let at_most = seconds(at_most);
+        let expected = [
+            Phase::wait_for(seconds(before)),
+            Phase::wait(Until::Steady { rule, at_most }),
+            Phase::wait_for(over),
+        ];
+        assert_eq!(
+            waits(&plan),
+            expected.iter().collect::<Vec<_>>(),
+            "{options}"
+        );
+        let window = plan.script.iter().position(|p| *p == Phase::OpenWindow);
+        let steady = plan.script.iter().position(|p| *p == expected[1]);
+        assert_eq!(window, steady.map(|n| n + 1));
+    }
 }
 
 #[test]

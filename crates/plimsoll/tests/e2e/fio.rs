@@ -319,6 +319,21 @@ fn rates_hold_and_latencies_count_from_the_intended_start() {
     assert!((100..=402).contains(&reads.ops), "{}", reads.ops);
 }
 
+/// Every transfer takes 10 ms of virtual time, so the rate is steady as soon as the rule has judged three seconds.
+#[test]
+fn a_steady_rate_begins_the_window() {
+    let bench = Bench::on_tmpfs();
+    let job = "--name=s --rw=randread --size=64k --time_based --runtime=1h --ss=iops:5% --ss_dur=3 --ss_ramp=2 \
+               --target=null:?latency=10ms&clock=virtual";
+    let words: Vec<&str> = job.split_whitespace().collect();
+    let ended = fio(&bench, &words);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let run = only_run(&bench);
+    let reads = run.operations.iter().find(|o| o.name == "s.read").unwrap();
+    assert!((299..=301).contains(&reads.ops), "{}", reads.ops);
+    assert!(ended.stdout.contains("deviation=5%/3s"), "{}", ended.stdout);
+}
+
 #[test]
 fn operations_on_names_touch_every_file_once() {
     for (engine, row) in [
