@@ -22,7 +22,8 @@ mod table;
 
 pub use sizes::SizeSummary;
 
-use crate::fileset::{Fileset, Letters};
+use crate::content::Content;
+use crate::fileset::{Fileset, InitialData, Letters};
 use crate::ids::FilesetId;
 use crate::plan::Plan;
 use crate::seed::Stream;
@@ -63,6 +64,7 @@ pub struct Layout {
     tree: Tree,
     sizes: Sizes,
     letters: Option<Letters>,
+    contents: (InitialData, Content),
     initial_files: InitialEntries,
     initial_leaf_dirs: InitialEntries,
     /// Fingerprint of the layout, computed at the first call of [`Layout::fingerprint`].
@@ -169,6 +171,7 @@ impl Layout {
             initial_leaf_dirs: initial(leaf_dirs, "prealloc dirs"),
             tree,
             letters: fileset.letters,
+            contents: (fileset.initially, plan.options.content),
             sizes,
             fingerprint: OnceLock::new(),
         })
@@ -326,7 +329,7 @@ impl Layout {
     }
 
     /// Hash of everything that determines the layout: root, shape, sizes, letters, and entries that exist when the run
-    /// starts.
+    /// starts, with the kind of the contents of these files.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         *self.fingerprint.get_or_init(|| self.hash())
@@ -360,6 +363,11 @@ impl Layout {
         for letters in self.letters.iter().flat_map(|l| [l.before, l.after]) {
             s = s.branch(u64::from(letters[0]) << 8 | u64::from(letters[1]));
         }
+        s = match self.contents {
+            (InitialData::Written, Content::Random) => s,
+            (InitialData::Written, content) => s.named(&content.to_string()),
+            (initially, _) => s.branch(initially as u64),
+        };
         use rand::Rng as _;
         s.rng().next_u64()
     }

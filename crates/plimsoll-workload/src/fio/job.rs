@@ -112,6 +112,8 @@ pub(super) struct Job {
     pub(super) notes: Vec<(Span, String)>,
     pub(super) begins_group: Option<Span>,
     pub(super) wait_for: Option<At<String>>,
+    /// Whether the job only makes its files.
+    pub(super) creates_only: Option<At<bool>>,
     pub(super) directory: Option<At<String>>,
     pub(super) nfs_url: Option<At<String>>,
     pub(super) engine: At<Engine>,
@@ -338,6 +340,10 @@ impl Reader<'_> {
             without_effect,
             begins_group: self.is_set("stonewall").then(|| self.span("stonewall")),
             wait_for: self.text("wait_for"),
+            creates_only: self.is_set("create_only").then(|| At {
+                value: true,
+                span: self.span("create_only"),
+            }),
             directory: self.text("directory"),
             nfs_url: self.text("nfs_url"),
             engine,

@@ -39,6 +39,15 @@ pub struct Group {
     pub target: String,
 }
 
+impl Group {
+    /// Whether the group only makes files: all its jobs have `create_only`.
+    #[must_use]
+    pub fn only_populates(&self) -> bool {
+        let is_populating = |phase: &Phase| matches!(phase, Phase::Populate { .. });
+        self.plan.script.iter().all(is_populating)
+    }
+}
+
 /// Makes the Plans of the groups of jobs, in order. Each Plan has passed [`Plan::check`].
 ///
 /// # Errors
@@ -231,6 +240,7 @@ impl Lowerer<'_> {
             quit: QuitMode::AllDone,
             ..Plan::empty(&name)
         };
+        plan.options.keep |= jobs.iter().any(|job| job.creates_only.is_some());
         plan.options.verify |= jobs.iter().any(|job| job.verifies.is_some());
         if let Some(content) = self.content(jobs) {
             plan.options.content = content;
@@ -302,6 +312,7 @@ impl Lowerer<'_> {
 
     fn script(&mut self, jobs: &[Job], plan: &Plan) -> Vec<Phase> {
         let runtime = self.common_of_all(jobs, "runtime", |job| job.runtime);
+        let creates_only = self.common_of_all(jobs, "create_only", |job| job.creates_only);
         let ramp = self.common(jobs, "ramp_time", |job| Some(job.ramp));
         let ramp = ramp.unwrap_or(Duration::ZERO);
         let steady = self.common_of_all(jobs, "steadystate", |job| job.steady);
@@ -330,6 +341,14 @@ impl Lowerer<'_> {
             all.map(|command| Phase::System { command })
         };
         let mut script = vec![Phase::Populate { filesets }];
+        if creates_only.is_some() {
+            if plan.work_dir.temporary {
+                let span = jobs[0].creates_only.map_or(jobs[0].span, |at| at.span);
+                let help = "`directory=DIR`, or `--dir DIR`: a later run finds the files there";
+                self.fail(span, "`create_only` needs a directory", "this option", help);
+            }
+            return script;
+        }
         script.extend(commands(0));
         script.push(Phase::Start);
         let warmups = warmups.into_iter().filter(|warmup| !warmup.is_zero());

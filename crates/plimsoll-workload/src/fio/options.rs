@@ -476,12 +476,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Bool,
         Refused("files are created before the run; `ioengine=filecreate` measures creations"),
     ),
-    option(
-        "create_only",
-        &[],
-        Bool,
-        Refused("files are made before every run, and `--keep` keeps them"),
-    ),
+    option("create_only", &[], Bool, Done),
     option(
         "allow_file_create",
         &[],

@@ -233,7 +233,21 @@ impl Sequence {
             )
     }
 
-    /// Begins a pass over all files.
+    /// Begins a pass over all files when no file is left for the direction `way`. Sequential transfers of one
+    /// file without an end begin again in this direction alone, as in fio.
+    fn begin_pass_of(&mut self, way: Way) {
+        let is_endless = self.plan.bytes.is_none() && self.plan.transfers.is_none();
+        let is_sequential = matches!(self.plan.order, OffsetOrder::Sequential { .. });
+        match &mut self.areas[..] {
+            [area] if is_endless && is_sequential => {
+                area.position[way as usize] = area.begin;
+                area.done[way as usize] = false;
+            }
+            _ => self.begin_pass(),
+        }
+    }
+
+    /// Begins a pass over all files in both directions.
     fn begin_pass(&mut self) {
         let align = self.align();
         let stream = self.stream.branch(self.pass);
@@ -281,7 +295,7 @@ impl Sequence {
         }
         let way = self.draw_way();
         if !self.choose_file(way) {
-            self.begin_pass();
+            self.begin_pass_of(way);
             let found = self.choose_file(way);
             assert!(found, "a file has room for a transfer");
         }

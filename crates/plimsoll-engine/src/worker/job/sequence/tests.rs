@@ -85,6 +85,45 @@ fn reads_and_writes_have_positions_of_their_own() {
     assert!((64..=141).contains(&counts[0]), "{counts:?}");
 }
 
+/// fio restarts the direction that has reached the end of the only file of a job with `time_based`, and both directions of a job with
+/// `loops` or `io_size`.
+#[test]
+fn only_a_job_without_an_end_restarts_its_directions_apart() {
+    for (bytes, apart) in [(None, true), (Some(1 << 30), false)] {
+        let both = Transfers {
+            writes: Some(direction(4096)),
+            read_percent: 75,
+            bytes,
+            ..reads()
+        };
+        let mut sequence = sequence(&both, &[8 * 4096]);
+        let mut next = [0; 2];
+        let (mut restarts, mut writes_restarted) = (0, 0);
+        for _ in 0..1000 {
+            let Next::Transfer(t) = sequence.next() else {
+                panic!("the job has no end")
+            };
+            let (way, block) = (t.way as usize, t.offset / 4096);
+            if t.way == Way::Read && next[0] == 8 {
+                assert_eq!(block, 0);
+                restarts += 1;
+                if !apart {
+                    next[1] = 0;
+                }
+            } else if block != next[way] {
+                assert_eq!((block, next[way]), (0, 8));
+                writes_restarted += 1;
+                if !apart {
+                    next[0] = 0;
+                }
+            }
+            next[way] = block + 1;
+        }
+        assert!(restarts > 50, "{restarts}");
+        assert_eq!(writes_restarted > 10, apart, "{writes_restarted}");
+    }
+}
+
 #[test]
 fn the_end_of_a_file_that_is_no_block_is_left_out() {
     let mut odd = sequence(&reads(), &[2 * 4096 + 100]);
