@@ -27,7 +27,7 @@ use crate::fileset::{Fileset, InitialData, Letters};
 use crate::ids::FilesetId;
 use crate::plan::Plan;
 use crate::seed::Stream;
-use crate::variable::{Sampler, Value};
+use crate::variable::Number;
 use formula::FormulaTree;
 use initial::InitialEntries;
 use names::push_name;
@@ -69,12 +69,6 @@ pub struct Layout {
     initial_leaf_dirs: InitialEntries,
     /// Fingerprint of the layout, computed at the first call of [`Layout::fingerprint`].
     fingerprint: OnceLock<u64>,
-}
-
-/// Depth or size of a fileset: a constant, or a random variable prepared for drawing.
-enum Number {
-    Same(u64),
-    Drawn(Sampler),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -148,7 +142,8 @@ impl Layout {
             return Err(LayoutError::TooMany(fileset.name.clone()));
         }
         let (files, leaf_dirs) = (fileset.entries as u32, fileset.leaf_dirs as u32);
-        let number = |value| Number::new(plan, fileset, value);
+        let fail = |e| LayoutError::Variable(fileset.name.clone(), e);
+        let number = |value| plan.number(value).map_err(fail);
         let tree = tree(fileset.depth.map(number).transpose()?)?;
         let stream = streams(plan, fileset);
         let sizes = match number(fileset.size)? {
@@ -376,18 +371,6 @@ impl Layout {
 /// Random stream of a fileset, from which the streams of the fileset's tree, sizes and preallocation branch.
 fn streams(plan: &Plan, fileset: &Fileset) -> Stream {
     plan.stream("fileset").named(&fileset.name)
-}
-
-impl Number {
-    fn new(plan: &Plan, fileset: &Fileset, value: Value) -> Result<Self, LayoutError> {
-        match value {
-            Value::Const(n) => Ok(Self::Same(n)),
-            Value::Draw(v) => {
-                let fail = |e| LayoutError::Variable(fileset.name.clone(), e);
-                plan.variable(v).sampler().map(Self::Drawn).map_err(fail)
-            }
-        }
-    }
 }
 
 /// Tree of a fileset whose widths and depth are exact, as a formula.

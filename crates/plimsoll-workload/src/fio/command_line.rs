@@ -178,7 +178,7 @@ impl CommandLine {
                     }
                 };
                 let value = match option.map(|o| o.form) {
-                    Some(Form::Value) => Some(needed(value)?),
+                    Some(Form::Value | Form::Bool) => Some(needed(value)?),
                     _ => value,
                 };
                 self.words.push(Word::option(known, value));

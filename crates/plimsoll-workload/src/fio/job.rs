@@ -5,7 +5,7 @@ use super::values::{self, KbBase};
 use crate::report::Reported;
 use plimsoll_diagnostics::{Problem, Span};
 use plimsoll_plan::{
-    Arrivals, InitialData, Spread, SteadyRule, Zone, parse_percent, show_duration,
+    Arrivals, InitialData, NameOp, Spread, SteadyRule, Zone, parse_percent, show_duration,
 };
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub(super) enum Engine {
     Null,
     /// NFS without the kernel.
     Nfs,
-    Names(plimsoll_plan::NameOp),
+    Names(NameOp),
 }
 
 /// A value with its place in the text.
@@ -434,17 +434,21 @@ impl Reader<'_> {
                 "`fsync` flushes the data too",
             );
         }
-        if let Engine::Names(_) = job.engine.value {
+        if let Engine::Names(op) = job.engine.value {
             if let Some(span) = job.verifies {
                 let message = "a job of operations on names has no data to verify";
                 self.fail(span, message, "this option", "");
             }
             let repeats = job.loops > 1 || job.time_based.is_some();
-            if repeats && job.engine.value == Engine::Names(plimsoll_plan::NameOp::Delete) {
-                let span = job.engine.span;
-                let message = "`filedelete` removes each file once";
+            let message = match op {
+                NameOp::Delete => Some("`filedelete` removes each file once"),
+                NameOp::MakeDir => Some("`dircreate` creates each directory once"),
+                NameOp::RemoveDir => Some("`dirdelete` removes each directory once"),
+                NameOp::Create | NameOp::Stat | NameOp::StatDir => None,
+            };
+            if let Some(message) = message.filter(|_| repeats) {
                 let help = "leave out `loops` and `time_based`";
-                self.fail(span, message, "this engine", help);
+                self.fail(job.engine.span, message, "this engine", help);
             }
             if job.rate.is_some() || job.pause.is_some() {
                 let span = job.engine.span;
@@ -489,7 +493,7 @@ impl Reader<'_> {
     }
 
     fn engine(&mut self) -> At<Engine> {
-        use plimsoll_plan::NameOp::{Create, Delete, Stat};
+        use plimsoll_plan::NameOp::{Create, Delete, MakeDir, RemoveDir, Stat, StatDir};
         let parsed = self.parsed("ioengine", |text, _| {
             Ok(match text {
                 "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => Engine::Sync,
@@ -500,16 +504,16 @@ impl Reader<'_> {
                 "filecreate" => Engine::Names(Create),
                 "filestat" => Engine::Names(Stat),
                 "filedelete" => Engine::Names(Delete),
-                "dircreate" | "dirstat" | "dirdelete" => {
-                    return Err("not supported: `plimsoll md` measures directories".into());
-                }
+                "dircreate" => Engine::Names(MakeDir),
+                "dirstat" => Engine::Names(StatDir),
+                "dirdelete" => Engine::Names(RemoveDir),
                 "ftruncate" | "falloc" => {
                     return Err("not supported: operation mixes have `truncate`".into());
                 }
                 _ => {
                     return Err(
                         "not supported: expected sync, psync, libaio, io_uring, posixaio, mmap, null, nfs, \
-                         filecreate, filestat or filedelete"
+                         filecreate, filestat, filedelete, dircreate, dirstat or dirdelete"
                             .into(),
                     );
                 }

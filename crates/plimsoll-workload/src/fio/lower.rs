@@ -4,10 +4,10 @@ use super::job::{self, At, Engine, Job, Sizes, Steady};
 use super::text::Input;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
-    Content, Direction, Distribution, Fileset, FilesetId, Flushes, InitialData, JobAccess, JobWork,
-    NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses, Phase, Plan,
-    Program, QuitMode, RelPath, Row, Source, SourceKind, SourcePosition, Transfers, Until, Value,
-    Variable, VariableId, Warmup, WorkDirSpec, WorkerGroup,
+    Bytes, Content, Direction, Distribution, Fileset, FilesetId, Flushes, InitialData, JobAccess,
+    JobWork, NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses, Phase,
+    Plan, Program, QuitMode, RelPath, Row, Source, SourceKind, SourcePosition, Transfers, Until,
+    Value, Variable, VariableId, Warmup, WorkDirSpec, WorkerGroup,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -113,6 +113,8 @@ fn waits_for_group(job: &Job, groups: &[Vec<Job>], problems: &mut Vec<Problem>) 
 struct FilesetUse {
     id: FilesetId,
     files: u32,
+    /// Whether the files are leaf directories.
+    is_of_dirs: bool,
     span: Span,
 }
 
@@ -158,12 +160,22 @@ impl Lowerer<'_> {
         name: &str,
         get: impl Fn(&Job) -> Option<At<T>>,
     ) -> Option<T> {
+        let message = || format!("`{name}` differs from `{name}` of another job");
+        self.common_or(jobs, message, get)
+    }
+
+    /// As [`Self::common`], with the message about a later value that differs.
+    fn common_or<T: PartialEq + Clone>(
+        &mut self,
+        jobs: &[Job],
+        message: impl Fn() -> String,
+        get: impl Fn(&Job) -> Option<At<T>>,
+    ) -> Option<T> {
         let mut given = jobs.iter().filter_map(get);
         let first = given.next()?;
         if let Some(other) = given.find(|other| other.value != first.value) {
-            let message = format!("`{name}` differs from `{name}` of another job");
             let help = "jobs that run at the same time share one value: `stonewall` begins a run of its own";
-            self.fail(other.span, message, "another value", help);
+            self.fail(other.span, message(), "another value", help);
         }
         Some(first.value)
     }
@@ -258,7 +270,9 @@ impl Lowerer<'_> {
 
     fn content(&mut self, jobs: &[Job]) -> Option<Content> {
         let writes = |job: &&Job| job.writes;
-        let content = self.common(jobs, "buffer_compress_percentage", |job| job.content);
+        // Several options set the contents, so that the place of the message names the option.
+        let differs = "the contents of writes differ from the contents of another job";
+        let content = self.common_or(jobs, || differs.into(), |job| job.content);
         let plain = jobs.iter().filter(writes).find(|job| job.content.is_none());
         if let (Some(_), Some(job)) = (content, plain) {
             let span = job.span;
@@ -397,6 +411,7 @@ impl Lowerer<'_> {
                 passes: job.time_based.is_none().then_some(job.loops),
             },
             _ => {
+                self.check_room(job, file_bytes);
                 let kinds = match job.engine.value {
                     Engine::Mapped => [OpKind::MmapRead, OpKind::MmapWrite],
                     _ => [OpKind::Read, OpKind::Write],
@@ -477,7 +492,7 @@ impl Lowerer<'_> {
             return None;
         };
         let initially = match job.engine.value {
-            Engine::Names(NameOp::Create) => None,
+            Engine::Names(NameOp::Create | NameOp::MakeDir) => None,
             _ if job.reads || files.overwrites => Some(InitialData::Written),
             _ if matches!(job.engine.value, Engine::Names(_)) => Some(InitialData::Written),
             // Only existing bytes can be mapped.
@@ -485,11 +500,16 @@ impl Lowerer<'_> {
             _ => Some(files.initially),
         };
         // fio drops the cached pages of the files of a job before the job.
+        let is_of_dirs = matches!(job.engine.value, Engine::Names(op) if op.is_on_dirs());
         let is_of_kernel = !matches!(job.engine.value, Engine::Null | Engine::Nfs);
         let cached = (job.invalidates && is_of_kernel).then_some(false);
         if let Some(used) = self.filesets.get(&key) {
-            if used.files != entries {
-                let message = format!("`{key}` has another number of files in another job");
+            if (used.files, used.is_of_dirs) != (entries, is_of_dirs) {
+                let what = match used.is_of_dirs == is_of_dirs {
+                    true => "number",
+                    false => "kind",
+                };
+                let message = format!("`{key}` has another {what} of files in another job");
                 let problem = Problem::new(span, message, "these files")
                     .also(used.span, "the other job")
                     .help("give both jobs the same `filename` list, or other names");
@@ -517,17 +537,44 @@ impl Lowerer<'_> {
             initially: initially.unwrap_or_default(),
             cached,
             location: Some(self.position(span)),
-            ..Fileset::new(&key, u64::from(entries), Value::Const(bytes))
+            entries: if is_of_dirs { 0 } else { u64::from(entries) },
+            leaf_dirs: if is_of_dirs { u64::from(entries) } else { 0 },
+            ..Fileset::new(&key, 0, Value::Const(bytes))
         });
         self.filesets.insert(
             key,
             FilesetUse {
                 id,
                 files: entries,
+                is_of_dirs,
                 span,
             },
         );
         Some((id, bytes))
+    }
+
+    /// Refuses a job of which a clone has no room for a transfer in its files of `file_bytes` bytes.
+    fn check_room(&mut self, job: &Job, file_bytes: u64) {
+        let used = [job.reads, job.writes].into_iter().zip(&job.sizes);
+        let used = used.filter_map(|(is_used, sizes)| is_used.then_some(sizes));
+        let block = used.map(|sizes| align_of(job, sizes)).max().unwrap_or(1);
+        let increments = job
+            .offset_increment
+            .saturating_mul(u64::from(job.clones - 1));
+        let begin = job.offset.saturating_add(increments);
+        let room = file_bytes.saturating_sub(begin);
+        if span_of(job).unwrap_or(room).min(room) < block {
+            let given = job.files.file_bytes.or(job.files.bytes);
+            let span = given.map_or(job.span, |at| at.span);
+            let message = format!("no transfer of {} fits into a file", Bytes(block));
+            let help = "a larger size of each file, or a smaller `bs`";
+            self.fail(
+                span,
+                message,
+                "too small, with `nrfiles` and `offset`",
+                help,
+            );
+        }
     }
 
     fn transfers(
@@ -541,7 +588,7 @@ impl Lowerer<'_> {
             row.map(|row| Direction {
                 row,
                 size: size(plan, sizes, &format!("{}.{what} size", job.name)),
-                align: job.align.map_or(sizes.smallest(), |at| at.value).max(1),
+                align: align_of(job, sizes),
             })
         };
         let reads = direction(reads, &job.sizes[0], "read");
@@ -601,6 +648,11 @@ impl Lowerer<'_> {
 /// Whether the job flushes files; a job that only reads does not.
 fn flushes(job: &Job) -> bool {
     job.writes && (job.flushes_at_end || job.fsync.is_some() || job.fdatasync.is_some())
+}
+
+/// Multiple of bytes at which offsets lie.
+fn align_of(job: &Job, sizes: &Sizes) -> u64 {
+    job.align.map_or(sizes.smallest(), |at| at.value).max(1)
 }
 
 /// Number of bytes that each clone accesses in each file; `None` for all bytes from the offset on.
@@ -685,16 +737,20 @@ fn unique_name(plan: &Plan, name: &str) -> String {
 fn name_of(op: NameOp) -> &'static str {
     match op {
         NameOp::Create => "create",
-        NameOp::Stat => "stat",
+        NameOp::Stat | NameOp::StatDir => "stat",
         NameOp::Delete => "delete",
+        NameOp::MakeDir => "mkdir",
+        NameOp::RemoveDir => "rmdir",
     }
 }
 
 fn kind_of(op: NameOp) -> OpKind {
     match op {
         NameOp::Create => OpKind::Create,
-        NameOp::Stat => OpKind::Stat,
+        NameOp::Stat | NameOp::StatDir => OpKind::Stat,
         NameOp::Delete => OpKind::Delete,
+        NameOp::MakeDir => OpKind::MakeDir,
+        NameOp::RemoveDir => OpKind::RemoveDir,
     }
 }
 

@@ -8,9 +8,9 @@ use Handling::{Done, NoEffect, Refused};
 pub(super) enum Form {
     /// The option needs a value.
     Value,
-    /// The option is true or false; without a value true.
+    /// The option is true or false; without a value in a job file true. A command line needs a value.
     Bool,
-    /// The option is set by its name alone.
+    /// The option is set by its name alone; a value on a command line follows `=` in the same word.
     Flag,
 }
 
@@ -130,7 +130,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option("randrepeat", &[], Bool, Done),
     option("allrandrepeat", &[], Bool, Done),
     option("randseed", &[], Value, Done),
-    option("norandommap", &[], Bool, Done),
+    option("norandommap", &[], Flag, Done),
     option(
         "softrandommap",
         &[],
@@ -181,19 +181,19 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "fixedbufs",
         &[],
-        Bool,
+        Flag,
         NoEffect("buffers are registered with io_uring where the limits allow it"),
     ),
     option(
         "registerfiles",
         &[],
-        Bool,
+        Flag,
         NoEffect("files are registered with io_uring after 16 transfers"),
     ),
     option(
         "sqthread_poll",
         &[],
-        Bool,
+        Flag,
         Refused("Plimsoll's threads submit transfers themselves"),
     ),
     option(
@@ -202,7 +202,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Value,
         Refused("Plimsoll's threads submit transfers themselves"),
     ),
-    option("hipri", &[], Bool, Refused("completions are not polled")),
+    option("hipri", &[], Flag, Refused("completions are not polled")),
     option(
         "hipri_percentage",
         &[],
@@ -284,7 +284,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option("numjobs", &[], Value, Done),
     option("startdelay", &[], Value, Done),
     option("runtime", &["timeout"], Value, Done),
-    option("time_based", &[], Bool, Done),
+    option("time_based", &[], Flag, Done),
     option("ramp_time", &[], Value, Done),
     option("clocksource", &[], Value, CLOCK),
     option("mem", &["iomem"], Value, BUFFERS),
@@ -300,7 +300,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "verify_only",
         &[],
-        Bool,
+        Flag,
         Refused("only data of the same run can be verified"),
     ),
     option("do_verify", &[], Bool, VERIFY),
@@ -529,7 +529,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "exitall_on_error",
         &[],
-        Bool,
+        Flag,
         NoEffect("the first error ends the run, unless `--on-error count` is given"),
     ),
     option("stonewall", &["wait_for_previous"], Flag, Done),
@@ -572,7 +572,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "refill_buffers",
         &[],
-        Bool,
+        Flag,
         NoEffect("writes never repeat bytes within 8 MiB"),
     ),
     option(

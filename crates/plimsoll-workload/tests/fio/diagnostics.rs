@@ -134,6 +134,17 @@ fn combinations_that_plimsoll_lacks_are_refused() {
             "ioengine=filedelete\nloops=2",
             "`filedelete` removes each file once",
         ),
+        (
+            "ioengine=dircreate\nloops=2",
+            "`dircreate` creates each directory once",
+        ),
+        ("create_only=1", "`create_only` needs a directory"),
+        ("bs=128k", "no transfer of 128 KiB fits into a file"),
+        ("nrfiles=20", "no transfer of 4 KiB fits into a file"),
+        (
+            "filesize=64k\nnumjobs=3\noffset_increment=32k",
+            "no transfer of 4 KiB fits into a file",
+        ),
     ] {
         let (_, found, _) = error(&format!("[a]\nsize=64k\n{options}\n"));
         assert_eq!(found, message, "{options}");
@@ -156,6 +167,10 @@ fn jobs_at_the_same_time_have_one_value_of_what_a_run_has_once() {
         let later = text.replace("[b]\n", "[b]\nstonewall\n");
         assert_eq!(super::common::groups(&later).map(|g| g.len()).ok(), Some(2));
     }
+    let with = "[global]\nsize=4k\nrw=write\n[a]\nzero_buffers\n[b]\ndedupe_percentage=5\n";
+    let expected = "the contents of writes differ from the contents of another job";
+    let (line, message, _) = error(with);
+    assert_eq!((line, message.as_str()), (7, expected));
     let with = "size=4k\ntime_based\nruntime=9\nss=iops:1%\nss_dur=5\n";
     for (second, expected) in [
         (

@@ -92,6 +92,16 @@ fn a_steady_state_ends_the_warm_up_before_a_window_of_its_duration() {
 }
 
 #[test]
+fn a_job_that_only_makes_its_files_keeps_them() {
+    let group =
+        group("[a]\nsize=64k\nnrfiles=2\nruntime=9\ntime_based\ndirectory=/d\ncreate_only=1\n");
+    assert!(group.only_populates() && group.plan.options.keep);
+    assert_eq!(group.plan.filesets[0].entries, 2);
+    let runs = super::common::group("[a]\nsize=64k\ncreate_only=0\n");
+    assert!(!runs.only_populates() && !runs.plan.options.keep);
+}
+
+#[test]
 fn files_have_the_size_and_contents_that_fio_gives_them() {
     let set = |options: &str| {
         let plan = plan_of(options);
@@ -241,6 +251,9 @@ fn engines_on_names_do_one_operation_on_each_file() {
         ("filecreate", NameOp::Create, OpKind::Create, 0, 1),
         ("filestat", NameOp::Stat, OpKind::Stat, 100, 2),
         ("filedelete", NameOp::Delete, OpKind::Delete, 100, 1),
+        ("dircreate", NameOp::MakeDir, OpKind::MakeDir, 0, 1),
+        ("dirstat", NameOp::StatDir, OpKind::Stat, 100, 2),
+        ("dirdelete", NameOp::RemoveDir, OpKind::RemoveDir, 100, 1),
     ] {
         let plan = plan_of(&format!(
             "filesize=4k nrfiles=100 ioengine={engine} loops={loops}"
@@ -252,7 +265,14 @@ fn engines_on_names_do_one_operation_on_each_file() {
             (op, plan.operation(row).kind, passes),
             (expected, kind, Some(loops))
         );
-        assert_eq!(plan.filesets[0].prealloc_percent, percent);
+        let set = &plan.filesets[0];
+        let entries = if engine.starts_with("dir") {
+            (0, 100)
+        } else {
+            (100, 0)
+        };
+        assert_eq!((set.entries, set.leaf_dirs), entries);
+        assert_eq!(set.prealloc_percent, percent);
     }
 }
 

@@ -23,8 +23,15 @@ fn random(spread: Spread) -> OffsetOrder {
     }
 }
 
+fn constant(value: Value) -> Result<Number, String> {
+    let value = value.constant();
+    value
+        .map(Number::Same)
+        .ok_or_else(|| "a random variable".into())
+}
+
 fn sequence(plan: &Transfers, files: &[u64]) -> Sequence {
-    Sequence::new(plan, 0, files, Stream::new(7), |_| None).unwrap()
+    Sequence::new(plan, 0, files, Stream::new(7), constant).unwrap()
 }
 
 /// The next transfers of a job, as file and block of 4 KiB.
@@ -128,7 +135,7 @@ fn only_a_job_without_an_end_restarts_its_directions_apart() {
 fn the_end_of_a_file_that_is_no_block_is_left_out() {
     let mut odd = sequence(&reads(), &[2 * 4096 + 100]);
     assert_eq!(blocks(&mut odd, 4), [(0, 0), (0, 1), (0, 0), (0, 1)]);
-    let none = Sequence::new(&reads(), 0, &[4095, 100], Stream::new(1), |_| None);
+    let none = Sequence::new(&reads(), 0, &[4095, 100], Stream::new(1), constant);
     let error = none.err().unwrap();
     assert_eq!(
         error,
@@ -144,7 +151,7 @@ fn a_process_begins_at_its_own_offset_and_stays_in_its_span() {
         span: 8192,
         ..reads()
     };
-    let third = Sequence::new(&part, 2, &[1 << 20], Stream::new(7), |_| None);
+    let third = Sequence::new(&part, 2, &[1 << 20], Stream::new(7), constant);
     let expected = [(0, 5), (0, 6), (0, 5)];
     assert_eq!(blocks(&mut third.unwrap(), 3), expected);
 }
@@ -266,7 +273,7 @@ fn runs_in_both_directions_stay_in_their_files() {
     };
     for seed in 0..20 {
         let sizes = [8 * 4096, 4 * 4096];
-        let sequence = Sequence::new(&runs, 0, &sizes, Stream::new(seed), |_| None);
+        let sequence = Sequence::new(&runs, 0, &sizes, Stream::new(seed), constant);
         for (file, block) in blocks(&mut sequence.unwrap(), 1000) {
             assert!(block < [8, 4][file as usize], "{file} {block}");
         }
@@ -309,8 +316,8 @@ fn sizes_are_drawn_and_cut_at_the_end_of_the_file() {
         bytes: Some(100 << 10),
         ..reads()
     };
-    let sampler = |_| variable.sampler().ok();
-    let sequence = Sequence::new(&drawn, 0, &[100 << 10], Stream::new(3), sampler);
+    let number = |_| variable.sampler().map(Number::Drawn);
+    let sequence = Sequence::new(&drawn, 0, &[100 << 10], Stream::new(3), number);
     let mut at = 0;
     let mut sizes = BTreeMap::<u64, u32>::new();
     for next in all(&mut sequence.unwrap()) {
@@ -329,7 +336,7 @@ fn sizes_are_drawn_and_cut_at_the_end_of_the_file() {
         order: random(Spread::Once),
         ..drawn
     };
-    let refused = Sequence::new(&once, 0, &[8 << 40], Stream::new(3), sampler);
+    let refused = Sequence::new(&once, 0, &[8 << 40], Stream::new(3), number);
     assert!(refused.is_err_and(|e| e.contains("norandommap")));
 }
 
@@ -433,7 +440,7 @@ proptest! {
             next_file: if in_turn { FileOrder::RoundRobin } else { FileOrder::Random },
             ..reads()
         };
-        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), |_| None).unwrap();
+        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), constant).unwrap();
         let pass: u64 = files.iter().sum();
         let mut orders = Vec::new();
         for _ in 0..3 {
@@ -473,9 +480,9 @@ proptest! {
             bytes: Some(3 * blocks * 1024),
             ..reads()
         };
-        let sampler = |_| variable.sampler().ok();
+        let number = |_| variable.sampler().map(Number::Drawn);
         let sizes = [blocks * 1024];
-        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), sampler).unwrap();
+        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), number).unwrap();
         let mut visits = vec![0; blocks as usize];
         let mut bytes = 0;
         for next in all(&mut sequence) {
@@ -497,7 +504,7 @@ proptest! {
             order: random(Spread::Uniform),
             ..reads()
         };
-        let new = || Sequence::new(&plan, 0, &[1 << 20], Stream::new(seed), |_| None).unwrap();
+        let new = || Sequence::new(&plan, 0, &[1 << 20], Stream::new(seed), constant).unwrap();
         prop_assert_eq!(blocks(&mut new(), 100), blocks(&mut new(), 100));
     }
 }
