@@ -424,6 +424,13 @@ impl Reader<'_> {
                 self.fail(span, message, "too short for `steadystate`", help);
             }
         }
+        let creates = [NameOp::Create, NameOp::MakeDir].map(Engine::Names);
+        if !creates.contains(&job.engine.value) && self.is_set("create_on_open") {
+            let span = self.span("create_on_open");
+            let message = "`create_on_open` is not supported";
+            let help = "files are created before the run; `ioengine=filecreate` measures creations";
+            self.fail(span, message, "this option", help);
+        }
         if job.fsync.is_some() && job.fdatasync.is_some() {
             let span = self.span("fdatasync");
             let message = "`fsync` and `fdatasync` together are not supported";
@@ -588,8 +595,8 @@ impl Reader<'_> {
 
     fn files(&mut self) -> Files {
         let names = self.text("filename").map_or(vec![], |t| {
-            let names = t.value.split(':').filter(|name| !name.is_empty());
-            names.map(str::to_owned).collect()
+            let names = file_names(&t.value).into_iter();
+            names.filter(|name| !name.is_empty()).collect()
         });
         let names_span = self.span("filename");
         for name in &names {
@@ -1050,17 +1057,41 @@ fn spread_of(text: &str) -> Result<Option<Spread>, String> {
     Ok(Some(spread))
 }
 
-/// Parses zones: percentages of the transfers and of the size, `60/10:40/90`.
+/// The names of a list with colons between the names; a backslash before a colon makes the colon a part of the name.
+fn file_names(list: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut letters = list.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let escaped = (letter == '\\').then(|| letters.next_if_eq(&':')).flatten();
+        match (letter, escaped, names.last_mut()) {
+            (':', None, _) | (_, _, None) => names.push(String::new()),
+            (_, _, Some(name)) => name.push(escaped.unwrap_or(letter)),
+        }
+    }
+    names
+}
+
+/// Parses zones: percentages of the transfers and of the size, `60/10:40/90`. Zones without a percentage of the size
+/// share the rest equally.
 fn zones(text: &str) -> Result<Vec<Zone>, String> {
     const EXPECTED: &str =
         "expected percentages of transfers and of the size, such as zoned:60/10:40/90";
-    let zone = |part: &str| {
-        let (transfers, size) = part.split_once('/')?;
-        Some(Zone {
-            transfers_percent: transfers.parse().ok()?,
-            size_percent: size.parse().ok()?,
-        })
+    let mut zones = Vec::new();
+    for part in text.split(':') {
+        let (transfers, size) = part.split_once('/').unwrap_or((part, ""));
+        let transfers: f64 = transfers.parse().map_err(|_| EXPECTED)?;
+        let size: Option<f64> = match size {
+            "" => None,
+            size => Some(size.parse().map_err(|_| EXPECTED)?),
+        };
+        zones.push((transfers, size));
+    }
+    let given: f64 = zones.iter().filter_map(|zone| zone.1).sum();
+    let open = zones.iter().filter(|zone| zone.1.is_none()).count();
+    let share = (100.0 - given) / open.max(1) as f64;
+    let zone = |(transfers_percent, size): (f64, Option<f64>)| Zone {
+        transfers_percent,
+        size_percent: size.unwrap_or(share),
     };
-    let zones: Option<Vec<Zone>> = text.split(':').map(zone).collect();
-    zones.ok_or_else(|| EXPECTED.to_owned())
+    Ok(zones.into_iter().map(zone).collect())
 }

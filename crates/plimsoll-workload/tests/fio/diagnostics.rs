@@ -72,6 +72,12 @@ fn what_cannot_be_honoured_is_refused_at_its_line() {
             "",
         ),
         ("direct=yes", "`yes` is no value of `direct`", ""),
+        ("cpuload=50", "`cpuload` is not supported", "(cpuio)"),
+        (
+            "create_on_open=1",
+            "`create_on_open` is not supported",
+            "filecreate",
+        ),
     ] {
         let (line, found, advice) = error(&format!("[a]\nsize=64k\n{option}\n"));
         assert_eq!((line, found.as_str()), (3, message), "{option}");
@@ -212,7 +218,7 @@ fn an_option_without_effect_has_a_note_with_its_place() {
 
 #[test]
 fn an_option_that_is_off_is_not_refused() {
-    let plan = plan_of("size=64k pre_read=0 unlink_each_loop=false");
+    let plan = plan_of("size=64k pre_read=0 unlink_each_loop=false create_on_open=0");
     assert!(plan.notes.is_empty(), "{}", notes(&plan));
 }
 

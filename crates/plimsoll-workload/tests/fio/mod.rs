@@ -3,5 +3,6 @@
 mod command_lines;
 mod common;
 mod diagnostics;
+mod examples;
 mod job_files;
 mod plans;

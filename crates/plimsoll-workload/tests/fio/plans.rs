@@ -127,6 +127,9 @@ fn files_have_the_size_and_contents_that_fio_gives_them() {
         set("size=64k filename=x:y numjobs=3"),
         (2, 32 << 10, Written)
     );
+    // A colon after a backslash is a part of the name.
+    assert_eq!(set("size=64k filename=a\\:b:c").0, 2);
+    assert_eq!(plan_of("size=64k filename=a\\:b").filesets[0].name, "a:b");
     assert_eq!(
         set("size=8k filename=x offset_increment=8k numjobs=3"),
         (1, 24 << 10, Written)
@@ -171,6 +174,16 @@ fn rw_sets_directions_order_and_runs() {
     );
     let zipf = plan_of("size=1m rw=randread random_distribution=zipf:1.3 percentage_random=60");
     assert_eq!(spread(&zipf), &Spread::Zipf { theta: 1.3 });
+    let Spread::Zones { zones } = spread(&plan_of(
+        "size=1m rw=randread random_distribution=zoned:50/5:30/15:20/",
+    ))
+    .clone() else {
+        panic!()
+    };
+    assert_eq!(
+        zones.iter().map(|z| z.size_percent).collect::<Vec<_>>(),
+        [5.0, 15.0, 80.0]
+    );
     assert!(matches!(
         transfers(&zipf).order,
         OffsetOrder::Random { percent: 60, .. }
@@ -256,7 +269,8 @@ fn engines_on_names_do_one_operation_on_each_file() {
         ("dirdelete", NameOp::RemoveDir, OpKind::RemoveDir, 100, 1),
     ] {
         let plan = plan_of(&format!(
-            "filesize=4k nrfiles=100 ioengine={engine} loops={loops}"
+            "filesize=4k nrfiles=100 ioengine={engine} loops={loops} create_on_open={}",
+            u8::from(percent == 0),
         ));
         let JobWork::Names { op, row, passes } = job(&plan).1.work else {
             panic!()
