@@ -566,6 +566,7 @@ mod tests {
             passes: None,
         };
         assert!(of(names(NameOp::Create)) && of(names(NameOp::Delete)));
-        assert!(!of(names(NameOp::Stat)));
+        assert!(of(names(NameOp::MakeDir)) && of(names(NameOp::RemoveDir)));
+        assert!(!of(names(NameOp::Stat)) && !of(names(NameOp::StatDir)));
     }
 }

@@ -414,4 +414,8 @@ fn a_printed_plan_says_what_each_job_does() {
         names.contains("a.stat: examines each file 2 times"),
         "{names}"
     );
+    let dirs = plan_of("filesize=4k nrfiles=7 ioengine=dirdelete").to_string();
+    for line in ["7 directories of a", "a.rmdir: removes each directory once"] {
+        assert!(dirs.contains(line), "{line}\n{dirs}");
+    }
 }

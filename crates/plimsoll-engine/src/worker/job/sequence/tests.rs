@@ -92,8 +92,8 @@ fn reads_and_writes_have_positions_of_their_own() {
     assert!((64..=141).contains(&counts[0]), "{counts:?}");
 }
 
-/// fio restarts the direction that has reached the end of the only file of a job with `time_based`, and both directions of a job with
-/// `loops` or `io_size`.
+/// fio restarts the direction that has reached the end of the only file of a job with `time_based`, and both directions
+/// of a job with `loops` or `io_size`.
 #[test]
 fn only_a_job_without_an_end_restarts_its_directions_apart() {
     for (bytes, apart) in [(None, true), (Some(1 << 30), false)] {
