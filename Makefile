@@ -9,7 +9,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # Servers are programs of administrators, which ordinary users have no way to.
 export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 
-# What tests and benchmarks need of Debian: fio to compare with, two MPI libraries, what building with
+# What tests and benchmarks need of Debian: fio to compare with, job files of fio, two MPI libraries, what building with
 # them takes, a browser with letters to look at pages with, and NFS servers: nfs-ganesha, and the Linux
 # kernel's with a kernel that is a process, for both of which a library is built. An ordinary user's tests
 # are root in namespaces of their own, with users that `uidmap` gives them. One more NFS server, rclone, and
@@ -20,8 +20,8 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # machines are tested with servers of ssh, which tests start. Packages are checked by lintian and installed in a bare
 # Debian 12 (scripts/setup-debian-root), and tables and the Python module are read with packages of Python's index
 # (scripts/setup-python). libFuzzer is compiled by a compiler of C++.
-PACKAGES := fio strace libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium fonts-dejavu-core \
-	nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
+PACKAGES := fio fio-examples strace libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium \
+	fonts-dejavu-core nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
 	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv \
 	nfs-ganesha-proxy-v4 ceph-common ceph-mon ceph-mgr ceph-mds ceph-osd ceph-fuse glusterfs-server \
 	glusterfs-cli glusterfs-client moosefs-master moosefs-chunkserver moosefs-client moosefs-cli \

@@ -52,7 +52,7 @@ pub enum JobWork {
     },
 }
 
-/// Operation of a job on the name of a file.
+/// Operation of a job on the name of a file, or of a leaf directory in place of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NameOp {
@@ -62,6 +62,26 @@ pub enum NameOp {
     Stat,
     /// Removal of the file.
     Delete,
+    /// Creation of the missing leaf directory.
+    MakeDir,
+    /// Stat of the leaf directory by its path.
+    StatDir,
+    /// Removal of the empty leaf directory.
+    RemoveDir,
+}
+
+impl NameOp {
+    /// Whether the operation is on a leaf directory.
+    #[must_use]
+    pub fn is_on_dirs(self) -> bool {
+        matches!(self, Self::MakeDir | Self::StatDir | Self::RemoveDir)
+    }
+
+    /// Whether the operation creates or removes an entry.
+    #[must_use]
+    pub fn changes_tree(self) -> bool {
+        !matches!(self, Self::Stat | Self::StatDir)
+    }
 }
 
 /// Reads and writes of a job.
@@ -226,6 +246,12 @@ pub struct Pauses {
 }
 
 impl Job {
+    /// Whether the files of the job are leaf directories.
+    #[must_use]
+    pub fn is_on_dirs(&self) -> bool {
+        matches!(&self.work, JobWork::Names { op, .. } if op.is_on_dirs())
+    }
+
     /// Number in the fileset of the first file of process `process`.
     #[must_use]
     pub fn first_file_of(&self, process: u32) -> u32 {
@@ -262,11 +288,12 @@ impl Job {
     pub fn changes_tree(&self) -> bool {
         match &self.work {
             JobWork::Transfers(transfers) => transfers.writes.is_some(),
-            JobWork::Names { op, .. } => *op != NameOp::Stat,
+            JobWork::Names { op, .. } => op.changes_tree(),
         }
     }
 
-    /// Checks the numbers of the job for `processes` processes on a fileset of `entries` files.
+    /// Checks the numbers of the job for `processes` processes on a fileset of `entries` files, or leaf directories if
+    /// the job is on leaf directories.
     ///
     /// # Errors
     /// One sentence that names the first violation.
@@ -541,6 +568,7 @@ mod tests {
             passes: None,
         };
         assert!(of(names(NameOp::Create)) && of(names(NameOp::Delete)));
-        assert!(!of(names(NameOp::Stat)));
+        assert!(of(names(NameOp::MakeDir)) && of(names(NameOp::RemoveDir)));
+        assert!(!of(names(NameOp::Stat)) && !of(names(NameOp::StatDir)));
     }
 }

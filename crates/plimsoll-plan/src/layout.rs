@@ -22,11 +22,12 @@ mod table;
 
 pub use sizes::SizeSummary;
 
-use crate::fileset::{Fileset, Letters};
+use crate::content::Content;
+use crate::fileset::{Fileset, InitialData, Letters};
 use crate::ids::FilesetId;
 use crate::plan::Plan;
 use crate::seed::Stream;
-use crate::variable::{Sampler, Value};
+use crate::variable::Number;
 use formula::FormulaTree;
 use initial::InitialEntries;
 use names::push_name;
@@ -63,16 +64,11 @@ pub struct Layout {
     tree: Tree,
     sizes: Sizes,
     letters: Option<Letters>,
+    contents: (InitialData, Content),
     initial_files: InitialEntries,
     initial_leaf_dirs: InitialEntries,
     /// Fingerprint of the layout, computed at the first call of [`Layout::fingerprint`].
     fingerprint: OnceLock<u64>,
-}
-
-/// Depth or size of a fileset: a constant, or a random variable prepared for drawing.
-enum Number {
-    Same(u64),
-    Drawn(Sampler),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -146,7 +142,8 @@ impl Layout {
             return Err(LayoutError::TooMany(fileset.name.clone()));
         }
         let (files, leaf_dirs) = (fileset.entries as u32, fileset.leaf_dirs as u32);
-        let number = |value| Number::new(plan, fileset, value);
+        let fail = |e| LayoutError::Variable(fileset.name.clone(), e);
+        let number = |value| plan.number(value).map_err(fail);
         let tree = tree(fileset.depth.map(number).transpose()?)?;
         let stream = streams(plan, fileset);
         let sizes = match number(fileset.size)? {
@@ -169,6 +166,7 @@ impl Layout {
             initial_leaf_dirs: initial(leaf_dirs, "prealloc dirs"),
             tree,
             letters: fileset.letters,
+            contents: (fileset.initially, plan.options.content),
             sizes,
             fingerprint: OnceLock::new(),
         })
@@ -326,7 +324,7 @@ impl Layout {
     }
 
     /// Hash of everything that determines the layout: root, shape, sizes, letters, and entries that exist when the run
-    /// starts.
+    /// starts, with the kind of the contents of these files.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         *self.fingerprint.get_or_init(|| self.hash())
@@ -360,6 +358,11 @@ impl Layout {
         for letters in self.letters.iter().flat_map(|l| [l.before, l.after]) {
             s = s.branch(u64::from(letters[0]) << 8 | u64::from(letters[1]));
         }
+        s = match self.contents {
+            (InitialData::Written, Content::Random) => s,
+            (InitialData::Written, content) => s.named(&content.to_string()),
+            (initially, _) => s.branch(initially as u64),
+        };
         use rand::Rng as _;
         s.rng().next_u64()
     }
@@ -368,18 +371,6 @@ impl Layout {
 /// Random stream of a fileset, from which the streams of the fileset's tree, sizes and preallocation branch.
 fn streams(plan: &Plan, fileset: &Fileset) -> Stream {
     plan.stream("fileset").named(&fileset.name)
-}
-
-impl Number {
-    fn new(plan: &Plan, fileset: &Fileset, value: Value) -> Result<Self, LayoutError> {
-        match value {
-            Value::Const(n) => Ok(Self::Same(n)),
-            Value::Draw(v) => {
-                let fail = |e| LayoutError::Variable(fileset.name.clone(), e);
-                plan.variable(v).sampler().map(Self::Drawn).map_err(fail)
-            }
-        }
-    }
 }
 
 /// Tree of a fileset whose widths and depth are exact, as a formula.

@@ -110,7 +110,7 @@ pub use units::{
     ByteSum, Bytes, Count, MAX_TIME, counted, parse_duration, parse_percent, parse_size,
     show_duration, show_exactly, three_digits, time_of_seconds,
 };
-pub use variable::{Distribution, Row, Sampler, Value, Variable};
+pub use variable::{Distribution, Number, Row, Sampler, Value, Variable};
 
 /// Version of the Plan's JSON form; raised when a field changes its meaning or is removed.
 pub const PLAN_SCHEMA: u32 = 1;

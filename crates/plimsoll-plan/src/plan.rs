@@ -12,7 +12,7 @@ use crate::program::WorkerGroup;
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
 use crate::source::SourcePosition;
-use crate::variable::{Value, Variable};
+use crate::variable::{Number, Value, Variable};
 use crate::{PLAN_SCHEMA, RelPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -267,6 +267,17 @@ impl Plan {
         &self.variables[id.0 as usize]
     }
 
+    /// Prepares a number of the Plan for its uses.
+    ///
+    /// # Errors
+    /// If the parameters of a random variable are invalid: the violated rule as a sentence.
+    pub fn number(&self, value: Value) -> Result<Number, String> {
+        match value {
+            Value::Const(n) => Ok(Number::Same(n)),
+            Value::Draw(id) => self.variable(id).sampler().map(Number::Drawn),
+        }
+    }
+
     /// Pattern that the workers of the Plan run; `None` for sequences and operation mixes.
     #[must_use]
     pub fn pattern(&self) -> Option<&Pattern> {
@@ -486,7 +497,12 @@ impl Plan {
         if let Some(transfers) = job.transfers() {
             self.check_values(transfers.directions().map(|d| d.size))?;
         }
-        let entries = self.fileset(job.fileset).entries;
+        let fileset = self.fileset(job.fileset);
+        let entries = if job.is_on_dirs() {
+            fileset.leaf_dirs
+        } else {
+            fileset.entries
+        };
         job.check(group.process_instances, entries)
             .map_err(|e| PlanError::Range(format!("job `{}`: {e}", group.process)))
     }

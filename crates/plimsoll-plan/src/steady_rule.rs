@@ -52,11 +52,13 @@ const SNIA_ROUND: Duration = Duration::from_secs(60);
 /// Default length of the part of the warm-up that the rules of fio judge.
 const DEFAULT_OVER: Duration = Duration::from_secs(30);
 
-/// Minimum length of the part of the warm-up that the rules of fio judge: three rates of a second.
-const MIN_OVER: Duration = Duration::from_secs(3);
-
 /// Minimum length of a round.
 const MIN_ROUND: Duration = Duration::from_millis(100);
+
+impl SteadyRule {
+    /// Minimum length of the part of the warm-up that the rules of fio judge: three rates of a second.
+    pub const MIN_OVER: Duration = Duration::from_secs(3);
+}
 
 impl FromStr for SteadyRule {
     type Err = String;
@@ -91,7 +93,8 @@ impl FromStr for SteadyRule {
 fn limit(text: &str) -> Result<(f64, Duration), String> {
     let (percent, over) = match text.split_once('/') {
         Some((percent, over)) => {
-            let over = time_from("the judged part of the warm-up", over, MIN_OVER)?;
+            let least = SteadyRule::MIN_OVER;
+            let over = time_from("the judged part of the warm-up", over, least)?;
             (percent, over)
         }
         None => (text, DEFAULT_OVER),

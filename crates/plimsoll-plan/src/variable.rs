@@ -287,6 +287,26 @@ impl Variable {
     }
 }
 
+/// Number of a workload that is prepared for its uses.
+#[derive(Debug, Clone)]
+pub enum Number {
+    /// Constant.
+    Same(u64),
+    /// Random variable.
+    Drawn(Sampler),
+}
+
+impl Number {
+    /// The number of one use: the constant, or a draw.
+    #[must_use]
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        match self {
+            Self::Same(n) => *n,
+            Self::Drawn(sampler) => sampler.draw(rng),
+        }
+    }
+}
+
 impl Sampler {
     /// Draws a number from the distribution, clamps the number to the bounds, then rounds to the nearest multiple of
     /// `round`.

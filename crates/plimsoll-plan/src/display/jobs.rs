@@ -7,7 +7,11 @@ use std::fmt::{self, Formatter};
 use std::time::Duration;
 
 pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, job: &Job) -> fmt::Result {
-    let files = counted(u64::from(job.files), "file", "files");
+    let (file, of_many) = match job.is_on_dirs() {
+        true => ("directory", "directories"),
+        false => ("file", "files"),
+    };
+    let files = counted(u64::from(job.files), file, of_many);
     let whose = if job.shares_files {
         "shared by all processes"
     } else {
@@ -22,9 +26,9 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, job: &Job) -> fmt::Resul
         JobWork::Transfers(transfers) => self::transfers(f, plan, transfers),
         JobWork::Names { op, row, passes } => {
             let what = match op {
-                NameOp::Create => "creates",
-                NameOp::Stat => "examines",
-                NameOp::Delete => "removes",
+                NameOp::Create | NameOp::MakeDir => "creates",
+                NameOp::Stat | NameOp::StatDir => "examines",
+                NameOp::Delete | NameOp::RemoveDir => "removes",
             };
             let passes = match passes {
                 Some(1) => "once".into(),
@@ -32,7 +36,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, job: &Job) -> fmt::Resul
                 None => "repeatedly".into(),
             };
             let name = names::row(plan, *row);
-            writeln!(f, "    {name}: {what} each file {passes}")
+            writeln!(f, "    {name}: {what} each {file} {passes}")
         }
     }
 }

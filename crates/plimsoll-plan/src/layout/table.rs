@@ -1,8 +1,9 @@
 //! Trees with random widths or depths, as tables of directories and entries.
 
-use super::{MAX_LEVELS, Number};
+use super::MAX_LEVELS;
 use crate::fileset::Fileset;
 use crate::seed::Rng;
+use crate::variable::Number;
 use rand_distr::{Distribution as _, Gamma};
 
 /// A directory of a tree in the form of tables.

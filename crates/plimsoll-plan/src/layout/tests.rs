@@ -3,7 +3,7 @@ mod large;
 use super::*;
 use crate::fileset::{EntriesPerDir, RelPath};
 use crate::ids::VariableId;
-use crate::variable::{Distribution, Variable};
+use crate::variable::{Distribution, Value, Variable};
 use proptest::prelude::*;
 use rand_distr::{Distribution as _, Gamma};
 use std::collections::{BTreeMap, BTreeSet};
@@ -254,7 +254,7 @@ proptest! {
     /// A change of any number of a fileset's definition changes the layout's fingerprint.
     #[test]
     fn another_tree_has_another_fingerprint(
-        entries in 1u64..2000, width in 2u64..50, seed: u64, change in 0..6,
+        entries in 1u64..2000, width in 2u64..50, seed: u64, change in 0..8,
     ) {
         let set = Fileset { depth: Some(Value::Const(3)), ..fileset(entries, 20, width as f64, None) };
         let mut other = plan(set, seed);
@@ -267,6 +267,8 @@ proptest! {
             2 => set.width.mean += 1.0,
             3 => set.depth = Some(Value::Const(4)),
             4 => set.size = Value::Const(1),
+            5 => set.initially = InitialData::Sparse,
+            6 => other.options.content = Content::Zero,
             _ => other.variables[0].round = 512,
         }
         prop_assert_ne!(print(&same), print(&other));

@@ -158,7 +158,8 @@ impl CommandLine {
                 };
             }
             _ => {
-                if let Some(why) = refusal(name) {
+                let why = refusal(name).map(str::to_owned);
+                if let Some(why) = why.or_else(|| options::refusal_of_engine(name)) {
                     return Err(format!("`--{name}` is not supported: {why}"));
                 }
                 if let Some((_, has_value)) = WITHOUT_EFFECT.iter().find(|(n, _)| *n == name) {
@@ -178,7 +179,7 @@ impl CommandLine {
                     }
                 };
                 let value = match option.map(|o| o.form) {
-                    Some(Form::Value) => Some(needed(value)?),
+                    Some(Form::Value | Form::Bool) => Some(needed(value)?),
                     _ => value,
                 };
                 self.words.push(Word::option(known, value));

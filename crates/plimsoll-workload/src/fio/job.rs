@@ -5,7 +5,10 @@ use super::text::{Section, Setting};
 use super::values::{self, KbBase};
 use crate::report::Reported;
 use plimsoll_diagnostics::{Problem, Span};
-use plimsoll_plan::{Arrivals, InitialData, Percentile, Spread, Zone};
+use plimsoll_plan::{
+    Arrivals, InitialData, NameOp, Percentile, Spread, SteadyRule, Zone, parse_percent,
+    show_duration,
+};
 use std::time::Duration;
 
 /// Sizes of the transfers in one direction.
@@ -55,7 +58,7 @@ pub(super) enum Engine {
     Null,
     /// NFS without the kernel.
     Nfs,
-    Names(plimsoll_plan::NameOp),
+    Names(NameOp),
 }
 
 /// A value with its place in the text.
@@ -109,6 +112,16 @@ pub(super) struct LatencyTarget {
     pub(super) window: Option<Duration>,
 }
 
+/// A measurement that begins when the rate is steady.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Steady {
+    pub(super) rule: SteadyRule,
+    /// Length of the load before the rule counts.
+    pub(super) ramp: Duration,
+    /// Length of the part of the load that the rule judges, and of the measured window.
+    pub(super) over: Duration,
+}
+
 /// A job of fio.
 #[derive(Debug)]
 pub(super) struct Job {
@@ -120,6 +133,8 @@ pub(super) struct Job {
     pub(super) notes: Vec<(Span, String)>,
     pub(super) begins_group: Option<Span>,
     pub(super) wait_for: Option<At<String>>,
+    /// Whether the job only makes its files.
+    pub(super) creates_only: Option<At<bool>>,
     pub(super) directory: Option<At<String>>,
     pub(super) nfs_url: Option<At<String>>,
     pub(super) engine: At<Engine>,
@@ -155,6 +170,7 @@ pub(super) struct Job {
     pub(super) runtime: Option<At<Duration>>,
     pub(super) time_based: Option<Span>,
     pub(super) ramp: At<Duration>,
+    pub(super) steady: Option<At<Steady>>,
     pub(super) start_delay: Duration,
     pub(super) rate: Option<Rate>,
     pub(super) pause: Option<(u64, u64)>,
@@ -356,6 +372,10 @@ impl Reader<'_> {
             without_effect,
             begins_group: self.is_set("stonewall").then(|| self.span("stonewall")),
             wait_for: self.text("wait_for"),
+            creates_only: self.is_set("create_only").then(|| At {
+                value: true,
+                span: self.span("create_only"),
+            }),
             directory: self.text("directory"),
             nfs_url: self.text("nfs_url"),
             engine,
@@ -397,6 +417,7 @@ impl Reader<'_> {
             ramp: self
                 .parsed("ramp_time", |text, _| values::time(text))
                 .unwrap_or(zero),
+            steady: self.steady(),
             start_delay: self.start_delay(),
             rate,
             pause,
@@ -422,6 +443,27 @@ impl Reader<'_> {
             let span = self.span("time_based");
             self.fail(span, "`time_based` needs a `runtime`", "without an end", "");
         }
+        if let Some(steady) = job.steady {
+            let Steady { ramp, over, .. } = steady.value;
+            let runtime = job.runtime.map(|at| at.value);
+            if job.time_based.is_none() {
+                let message = "`steadystate` needs `time_based` and `runtime`";
+                let help = "a measured window of `steadystate_duration` follows the steady rate";
+                self.fail(steady.span, message, "the job may end before", help);
+            } else if runtime.is_some_and(|runtime| runtime < ramp + over) {
+                let span = self.span("runtime");
+                let message = "`runtime` ends before the rate can be judged";
+                let help = "at least `steadystate_ramp_time` and `steadystate_duration` together";
+                self.fail(span, message, "too short for `steadystate`", help);
+            }
+        }
+        let creates = [NameOp::Create, NameOp::MakeDir].map(Engine::Names);
+        if !creates.contains(&job.engine.value) && self.is_set("create_on_open") {
+            let span = self.span("create_on_open");
+            let message = "`create_on_open` is not supported";
+            let help = "files are created before the run; `ioengine=filecreate` measures creations";
+            self.fail(span, message, "this option", help);
+        }
         if job.fsync.is_some() && job.fdatasync.is_some() {
             let span = self.span("fdatasync");
             let message = "`fsync` and `fdatasync` together are not supported";
@@ -432,7 +474,7 @@ impl Reader<'_> {
                 "`fsync` flushes the data too",
             );
         }
-        if let Engine::Names(_) = job.engine.value {
+        if let Engine::Names(op) = job.engine.value {
             if let Some(At { span, .. }) = job.latency {
                 let message = "`latency_target` is for reads and writes";
                 self.fail(span, message, "this option", "");
@@ -442,11 +484,15 @@ impl Reader<'_> {
                 self.fail(span, message, "this option", "");
             }
             let repeats = job.loops > 1 || job.time_based.is_some();
-            if repeats && job.engine.value == Engine::Names(plimsoll_plan::NameOp::Delete) {
-                let span = job.engine.span;
-                let message = "`filedelete` removes each file once";
+            let message = match op {
+                NameOp::Delete => Some("`filedelete` removes each file once"),
+                NameOp::MakeDir => Some("`dircreate` creates each directory once"),
+                NameOp::RemoveDir => Some("`dirdelete` removes each directory once"),
+                NameOp::Create | NameOp::Stat | NameOp::StatDir => None,
+            };
+            if let Some(message) = message.filter(|_| repeats) {
                 let help = "leave out `loops` and `time_based`";
-                self.fail(span, message, "this engine", help);
+                self.fail(job.engine.span, message, "this engine", help);
             }
             if job.rate.is_some() || job.pause.is_some() {
                 let span = job.engine.span;
@@ -494,7 +540,7 @@ impl Reader<'_> {
     }
 
     fn engine(&mut self) -> At<Engine> {
-        use plimsoll_plan::NameOp::{Create, Delete, Stat};
+        use plimsoll_plan::NameOp::{Create, Delete, MakeDir, RemoveDir, Stat, StatDir};
         let parsed = self.parsed("ioengine", |text, _| {
             Ok(match text {
                 "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => Engine::Sync,
@@ -505,16 +551,16 @@ impl Reader<'_> {
                 "filecreate" => Engine::Names(Create),
                 "filestat" => Engine::Names(Stat),
                 "filedelete" => Engine::Names(Delete),
-                "dircreate" | "dirstat" | "dirdelete" => {
-                    return Err("not supported: `plimsoll md` measures directories".into());
-                }
+                "dircreate" => Engine::Names(MakeDir),
+                "dirstat" => Engine::Names(StatDir),
+                "dirdelete" => Engine::Names(RemoveDir),
                 "ftruncate" | "falloc" => {
                     return Err("not supported: operation mixes have `truncate`".into());
                 }
                 _ => {
                     return Err(
                         "not supported: expected sync, psync, libaio, io_uring, posixaio, mmap, null, nfs, \
-                         filecreate, filestat or filedelete"
+                         filecreate, filestat, filedelete, dircreate, dirstat or dirdelete"
                             .into(),
                     );
                 }
@@ -589,8 +635,8 @@ impl Reader<'_> {
 
     fn files(&mut self) -> Files {
         let names = self.text("filename").map_or(vec![], |t| {
-            let names = t.value.split(':').filter(|name| !name.is_empty());
-            names.map(str::to_owned).collect()
+            let names = file_names(&t.value).into_iter();
+            names.filter(|name| !name.is_empty()).collect()
         });
         let names_span = self.span("filename");
         for name in &names {
@@ -849,6 +895,64 @@ impl Reader<'_> {
         delay.map_or(Duration::ZERO, |at| at.value)
     }
 
+    fn steady(&mut self) -> Option<At<Steady>> {
+        let time = |text: &str, _| values::time(text);
+        let over = self.parsed("steadystate_duration", time);
+        let ramp = self.parsed("steadystate_ramp_time", time);
+        let rule = self.parsed("steadystate", |text, _| {
+            const EXPECTED: &str = "expected a metric with a limit, such as iops_slope:0.3%";
+            let (metric, limit) = text.split_once(':').ok_or(EXPECTED)?;
+            let is_slope = match metric {
+                "iops" | "bw" => false,
+                "iops_slope" | "bw_slope" => true,
+                _ => return Err("not supported: expected iops, bw, iops_slope or bw_slope".into()),
+            };
+            if !limit.ends_with('%') {
+                return Err(
+                    "not supported: expected a percentage of the mean rate, such as iops:2%".into(),
+                );
+            }
+            Ok((metric.starts_with("bw"), is_slope, parse_percent(limit)?))
+        });
+        let Some(At { value: rule, span }) = rule else {
+            let given = over.or(ramp).filter(|at| !at.value.is_zero());
+            if let (Some(time), None) = (given, self.setting("steadystate")) {
+                let message = "a time of `steadystate` needs `steadystate`";
+                let help = "`steadystate=iops_slope:0.3%` gives the metric and the limit";
+                self.fail(time.span, message, "this time", help);
+            }
+            return None;
+        };
+        let (is_bandwidth, is_slope, percent) = rule;
+        let least = SteadyRule::MIN_OVER;
+        let Some(over) = over.map(|at| at.value).filter(|over| *over >= least) else {
+            let span = self
+                .setting("steadystate_duration")
+                .map_or(span, |s| s.value_span);
+            let least = show_duration(least);
+            let message =
+                format!("`steadystate` needs a `steadystate_duration` of at least {least}");
+            let help = "the rule judges rates of a second, and a window of this length is measured";
+            self.fail(span, message, "without a length to judge", help);
+            return None;
+        };
+        self.note(
+            "steadystate",
+            "a measured window of `steadystate_duration` follows the steady rate; fio reports the time before",
+        );
+        if is_bandwidth {
+            let text = "the judged rate is of transfers, which is the bandwidth if all transfers have one size";
+            self.note("steadystate", text);
+        }
+        let rule = match is_slope {
+            true => SteadyRule::Slope { percent, over },
+            false => SteadyRule::Deviation { percent, over },
+        };
+        let ramp = ramp.map_or(Duration::ZERO, |at| at.value);
+        let value = Steady { rule, ramp, over };
+        Some(At { value, span })
+    }
+
     fn pause(&mut self, depth: u32) -> Option<(u64, u64)> {
         let time = self.parsed("thinktime", |text, _| values::time_in_micros(text))?;
         let after = self
@@ -1098,17 +1202,41 @@ fn spread_of(text: &str) -> Result<Option<Spread>, String> {
     Ok(Some(spread))
 }
 
-/// Parses zones: percentages of the transfers and of the size, `60/10:40/90`.
+/// The names of a list with colons between the names; a backslash before a colon makes the colon a part of the name.
+fn file_names(list: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut letters = list.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let escaped = (letter == '\\').then(|| letters.next_if_eq(&':')).flatten();
+        match (letter, escaped, names.last_mut()) {
+            (':', None, _) | (_, _, None) => names.push(String::new()),
+            (_, _, Some(name)) => name.push(escaped.unwrap_or(letter)),
+        }
+    }
+    names
+}
+
+/// Parses zones: percentages of the transfers and of the size, `60/10:40/90`. Zones without a percentage of the size
+/// share the rest equally.
 fn zones(text: &str) -> Result<Vec<Zone>, String> {
     const EXPECTED: &str =
         "expected percentages of transfers and of the size, such as zoned:60/10:40/90";
-    let zone = |part: &str| {
-        let (transfers, size) = part.split_once('/')?;
-        Some(Zone {
-            transfers_percent: transfers.parse().ok()?,
-            size_percent: size.parse().ok()?,
-        })
+    let mut zones = Vec::new();
+    for part in text.split(':') {
+        let (transfers, size) = part.split_once('/').unwrap_or((part, ""));
+        let transfers: f64 = transfers.parse().map_err(|_| EXPECTED)?;
+        let size: Option<f64> = match size {
+            "" => None,
+            size => Some(size.parse().map_err(|_| EXPECTED)?),
+        };
+        zones.push((transfers, size));
+    }
+    let given: f64 = zones.iter().filter_map(|zone| zone.1).sum();
+    let open = zones.iter().filter(|zone| zone.1.is_none()).count();
+    let share = (100.0 - given) / open.max(1) as f64;
+    let zone = |(transfers_percent, size): (f64, Option<f64>)| Zone {
+        transfers_percent,
+        size_percent: size.unwrap_or(share),
     };
-    let zones: Option<Vec<Zone>> = text.split(':').map(zone).collect();
-    zones.ok_or_else(|| EXPECTED.to_owned())
+    Ok(zones.into_iter().map(zone).collect())
 }

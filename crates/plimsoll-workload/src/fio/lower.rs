@@ -1,13 +1,13 @@
 //! fio's jobs as Plans, one Plan for each group of jobs that run at the same time.
 
-use super::job::{self, At, Engine, Job, LatencyTarget, Sizes};
+use super::job::{self, At, Engine, Job, LatencyTarget, Sizes, Steady};
 use super::text::Input;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use plimsoll_plan::{
-    Condition, Content, Direction, Distribution, Figure, Fileset, FilesetId, Flushes, InitialData,
-    JobAccess, JobWork, NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides, Pacing, Pauses,
-    Phase, Plan, Program, Promise, QuitMode, RelPath, Relation, Row, Source, SourceKind,
-    SourcePosition, Transfers, Until, Value, Variable, VariableId, Warmup, WorkDirSpec,
+    Bytes, Condition, Content, Direction, Distribution, Figure, Fileset, FilesetId, Flushes,
+    InitialData, JobAccess, JobWork, NameOp, Note, OffsetOrder, OpKind, OperationId, Overrides,
+    Pacing, Pauses, Phase, Plan, Program, Promise, QuitMode, RelPath, Relation, Row, Source,
+    SourceKind, SourcePosition, Transfers, Until, Value, Variable, VariableId, Warmup, WorkDirSpec,
     WorkerGroup,
 };
 use std::collections::BTreeMap;
@@ -64,6 +64,15 @@ pub struct DepthSearch {
     pub most: u32,
     /// Length of the run at each depth; `None` for the length of the jobs.
     pub time: Option<Duration>,
+}
+
+impl Group {
+    /// Whether the group only makes files: all its jobs have `create_only`.
+    #[must_use]
+    pub fn only_populates(&self) -> bool {
+        let is_populating = |phase: &Phase| matches!(phase, Phase::Populate { .. });
+        self.plan.script.iter().all(is_populating)
+    }
 }
 
 /// Makes the Plans of the groups of jobs, in order. Each Plan has passed [`Plan::check`].
@@ -143,6 +152,8 @@ fn waits_for_group(job: &Job, groups: &[Vec<Job>], problems: &mut Vec<Problem>) 
 struct FilesetUse {
     id: FilesetId,
     files: u32,
+    /// Whether the files are leaf directories.
+    is_of_dirs: bool,
     span: Span,
 }
 
@@ -188,14 +199,40 @@ impl Lowerer<'_> {
         name: &str,
         get: impl Fn(&Job) -> Option<At<T>>,
     ) -> Option<T> {
+        let message = || format!("`{name}` differs from `{name}` of another job");
+        self.common_or(jobs, message, get)
+    }
+
+    /// As [`Self::common`], with the message about a later value that differs.
+    fn common_or<T: PartialEq + Clone>(
+        &mut self,
+        jobs: &[Job],
+        message: impl Fn() -> String,
+        get: impl Fn(&Job) -> Option<At<T>>,
+    ) -> Option<T> {
         let mut given = jobs.iter().filter_map(get);
         let first = given.next()?;
         if let Some(other) = given.find(|other| other.value != first.value) {
-            let message = format!("`{name}` differs from `{name}` of another job");
             let help = "jobs that run at the same time share one value: `stonewall` begins a run of its own";
-            self.fail(other.span, message, "another value", help);
+            self.fail(other.span, message(), "another value", help);
         }
         Some(first.value)
+    }
+
+    /// As [`Self::common`], for an option that all jobs of a group or none must have.
+    fn common_of_all<T: PartialEq + Clone>(
+        &mut self,
+        jobs: &[Job],
+        name: &str,
+        get: impl Fn(&Job) -> Option<At<T>>,
+    ) -> Option<T> {
+        let value = self.common(jobs, name, &get)?;
+        if let Some(job) = jobs.iter().find(|job| get(job).is_none()) {
+            let message = format!("another job has `{name}`, and this job does not");
+            let help = format!("put `{name}` into [global]: jobs at the same time share one value");
+            self.fail(job.span, message, "this job", &help);
+        }
+        Some(value)
     }
 
     fn group(&mut self, jobs: &[Job], (number, groups): (usize, usize)) -> Option<Group> {
@@ -276,6 +313,7 @@ impl Lowerer<'_> {
             quit: QuitMode::AllDone,
             ..Plan::empty(&name)
         };
+        plan.options.keep |= jobs.iter().any(|job| job.creates_only.is_some());
         plan.options.verify |= jobs.iter().any(|job| job.verifies.is_some());
         if let Some(content) = self.content(jobs) {
             plan.options.content = content;
@@ -293,7 +331,9 @@ impl Lowerer<'_> {
 
     fn content(&mut self, jobs: &[Job]) -> Option<Content> {
         let writes = |job: &&Job| job.writes;
-        let content = self.common(jobs, "buffer_compress_percentage", |job| job.content);
+        // Several options set the contents, so that the place of the message names the option.
+        let differs = "the contents of writes differ from the contents of another job";
+        let content = self.common_or(jobs, || differs.into(), |job| job.content);
         let plain = jobs.iter().filter(writes).find(|job| job.content.is_none());
         if let (Some(_), Some(job)) = (content, plain) {
             let span = job.span;
@@ -362,23 +402,28 @@ impl Lowerer<'_> {
     }
 
     fn script(&mut self, jobs: &[Job], plan: &Plan) -> Vec<Phase> {
-        let runtime = self.common(jobs, "runtime", |job| job.runtime);
-        let with = |job: &Job| job.runtime.is_some();
-        if jobs.iter().any(with) && !jobs.iter().all(with) {
-            let job = jobs.iter().find(|job| !with(job));
-            let span = job.map_or(jobs[0].span, |job| job.span);
-            let help = "put `runtime` into [global]: jobs at the same time have one time";
-            self.fail(
-                span,
-                "another job has a `runtime`, and this job does not",
-                "this job",
-                help,
-            );
-        }
+        let runtime = self.common_of_all(jobs, "runtime", |job| job.runtime);
+        let creates_only = self.common_of_all(jobs, "create_only", |job| job.creates_only);
         let ramp = self.common(jobs, "ramp_time", |job| Some(job.ramp));
-        let ramp = Warmup::Fixed(ramp.unwrap_or(Duration::ZERO));
-        let ramp = self.overrides.warmup.unwrap_or(ramp);
-        let runtime = self.overrides.time.or(runtime);
+        let ramp = ramp.unwrap_or(Duration::ZERO);
+        let steady = self.common_of_all(jobs, "steadystate", |job| job.steady);
+        let (warmups, window) = match (steady, runtime) {
+            (
+                Some(Steady {
+                    rule,
+                    ramp: more,
+                    over,
+                }),
+                Some(runtime),
+            ) => {
+                let at_most = runtime.saturating_sub(more);
+                let warmups = vec![Warmup::Fixed(ramp + more), Warmup::Steady { rule, at_most }];
+                (warmups, Some(over))
+            }
+            _ => (vec![Warmup::Fixed(ramp)], runtime),
+        };
+        let warmups = self.overrides.warmup.map_or(warmups, |warmup| vec![warmup]);
+        let window = self.overrides.time.or(window);
         let filesets = (0..plan.filesets.len() as u32).map(FilesetId).collect();
         let commands = |which: usize| {
             let all = jobs
@@ -390,19 +435,26 @@ impl Lowerer<'_> {
         let is_made = jobs.iter().all(|job| job.files.device.is_none());
         let populate = is_made.then_some(Phase::Populate { filesets });
         let mut script: Vec<Phase> = populate.into_iter().collect();
+        if creates_only.is_some() {
+            if plan.work_dir.temporary {
+                let span = jobs[0].creates_only.map_or(jobs[0].span, |at| at.span);
+                let help = "`directory=DIR`, or `--dir DIR`: a later run finds the files there";
+                self.fail(span, "`create_only` needs a directory", "this option", help);
+            }
+            return script;
+        }
         script.extend(commands(0));
         script.push(Phase::Start);
-        if !ramp.is_zero() {
-            script.push(Phase::wait(ramp.into()));
-        }
+        let warmups = warmups.into_iter().filter(|warmup| !warmup.is_zero());
+        script.extend(warmups.map(|warmup| Phase::wait(warmup.into())));
         script.push(Phase::OpenWindow);
         let endless = jobs.iter().any(|job| job.time_based.is_some());
-        script.push(match runtime.filter(|_| endless) {
+        script.push(match window.filter(|_| endless) {
             Some(at_most) => Phase::wait(match self.overrides.precision {
                 Some(percent) => Until::Precise { percent, at_most },
                 None => Until::Elapsed { time: at_most },
             }),
-            None => Phase::wait(Until::Done { at_most: runtime }),
+            None => Phase::wait(Until::Done { at_most: window }),
         });
         script.extend([Phase::CloseWindow, Phase::Stop]);
         script.extend(commands(1));
@@ -443,6 +495,7 @@ impl Lowerer<'_> {
                 passes: job.time_based.is_none().then_some(job.loops),
             },
             _ => {
+                self.check_room(job, file_bytes);
                 let kinds = match job.engine.value {
                     Engine::Mapped => [OpKind::MmapRead, OpKind::MmapWrite],
                     _ => [OpKind::Read, OpKind::Write],
@@ -542,7 +595,7 @@ impl Lowerer<'_> {
             return None;
         };
         let initially = match job.engine.value {
-            Engine::Names(NameOp::Create) => None,
+            Engine::Names(NameOp::Create | NameOp::MakeDir) => None,
             _ if job.reads || files.overwrites || files.device.is_some() => {
                 Some(InitialData::Written)
             }
@@ -552,11 +605,16 @@ impl Lowerer<'_> {
             _ => Some(files.initially),
         };
         // fio drops the cached pages of the files of a job before the job.
+        let is_of_dirs = matches!(job.engine.value, Engine::Names(op) if op.is_on_dirs());
         let is_of_kernel = !matches!(job.engine.value, Engine::Null | Engine::Nfs);
         let cached = (job.invalidates && is_of_kernel).then_some(false);
         if let Some(used) = self.filesets.get(&key) {
-            if used.files != entries {
-                let message = format!("`{key}` has another number of files in another job");
+            if (used.files, used.is_of_dirs) != (entries, is_of_dirs) {
+                let what = match used.is_of_dirs == is_of_dirs {
+                    true => "number",
+                    false => "kind",
+                };
+                let message = format!("`{key}` has another {what} of files in another job");
                 let problem = Problem::new(span, message, "these files")
                     .also(used.span, "the other job")
                     .help("give both jobs the same `filename` list, or other names");
@@ -584,13 +642,16 @@ impl Lowerer<'_> {
             initially: initially.unwrap_or_default(),
             cached,
             location: Some(self.position(span)),
-            ..Fileset::new(&key, u64::from(entries), Value::Const(bytes))
+            entries: if is_of_dirs { 0 } else { u64::from(entries) },
+            leaf_dirs: if is_of_dirs { u64::from(entries) } else { 0 },
+            ..Fileset::new(&key, 0, Value::Const(bytes))
         });
         self.filesets.insert(
             key,
             FilesetUse {
                 id,
                 files: entries,
+                is_of_dirs,
                 span,
             },
         );
@@ -622,6 +683,30 @@ impl Lowerer<'_> {
         Some(())
     }
 
+    /// Refuses a job of which a clone has no room for a transfer in its files of `file_bytes` bytes.
+    fn check_room(&mut self, job: &Job, file_bytes: u64) {
+        let used = [job.reads, job.writes].into_iter().zip(&job.sizes);
+        let used = used.filter_map(|(is_used, sizes)| is_used.then_some(sizes));
+        let block = used.map(|sizes| align_of(job, sizes)).max().unwrap_or(1);
+        let increments = job
+            .offset_increment
+            .saturating_mul(u64::from(job.clones - 1));
+        let begin = job.offset.saturating_add(increments);
+        let room = file_bytes.saturating_sub(begin);
+        if span_of(job).unwrap_or(room).min(room) < block {
+            let given = job.files.file_bytes.or(job.files.bytes);
+            let span = given.map_or(job.span, |at| at.span);
+            let message = format!("no transfer of {} fits into a file", Bytes(block));
+            let help = "a larger size of each file, or a smaller `bs`";
+            self.fail(
+                span,
+                message,
+                "too small, with `nrfiles` and `offset`",
+                help,
+            );
+        }
+    }
+
     fn transfers(
         &self,
         plan: &mut Plan,
@@ -633,7 +718,7 @@ impl Lowerer<'_> {
             row.map(|row| Direction {
                 row,
                 size: size(plan, sizes, &format!("{}.{what} size", job.name)),
-                align: job.align.map_or(sizes.smallest(), |at| at.value).max(1),
+                align: align_of(job, sizes),
             })
         };
         let reads = direction(reads, &job.sizes[0], "read");
@@ -694,6 +779,11 @@ impl Lowerer<'_> {
 /// Whether the job flushes files; a job that only reads does not.
 fn flushes(job: &Job) -> bool {
     job.writes && (job.flushes_at_end || job.fsync.is_some() || job.fdatasync.is_some())
+}
+
+/// Multiple of bytes at which offsets lie.
+fn align_of(job: &Job, sizes: &Sizes) -> u64 {
+    job.align.map_or(sizes.smallest(), |at| at.value).max(1)
 }
 
 /// Number of bytes that each clone accesses in each file; `None` for all bytes from the offset on.
@@ -788,16 +878,20 @@ fn unique_name(plan: &Plan, name: &str) -> String {
 fn name_of(op: NameOp) -> &'static str {
     match op {
         NameOp::Create => "create",
-        NameOp::Stat => "stat",
+        NameOp::Stat | NameOp::StatDir => "stat",
         NameOp::Delete => "delete",
+        NameOp::MakeDir => "mkdir",
+        NameOp::RemoveDir => "rmdir",
     }
 }
 
 fn kind_of(op: NameOp) -> OpKind {
     match op {
         NameOp::Create => OpKind::Create,
-        NameOp::Stat => OpKind::Stat,
+        NameOp::Stat | NameOp::StatDir => OpKind::Stat,
         NameOp::Delete => OpKind::Delete,
+        NameOp::MakeDir => OpKind::MakeDir,
+        NameOp::RemoveDir => OpKind::RemoveDir,
     }
 }
 

@@ -29,7 +29,9 @@ use text::Parser;
 /// Whether a name is a name of an option of fio's jobs or command line, as spelled on the command line.
 #[must_use]
 pub fn is_option(name: &str) -> bool {
-    options::find_on_command_line(name).is_some() || command_line::is_option(name)
+    options::find_on_command_line(name).is_some()
+        || options::refusal_of_engine(name).is_some()
+        || command_line::is_option(name)
 }
 
 /// Whether jobs can set the option `name`.

@@ -8,9 +8,9 @@ use Handling::{Done, NoEffect, Refused};
 pub(super) enum Form {
     /// The option needs a value.
     Value,
-    /// The option is true or false; without a value true.
+    /// The option is true or false, or a name that has a default. A command line needs a value, a job file does not.
     Bool,
-    /// The option is set by its name alone.
+    /// The option is set by its name alone; a value on a command line follows `=` in the same word.
     Flag,
 }
 
@@ -72,9 +72,6 @@ const VERIFY: Handling = NoEffect(
 const FLOW: Handling = Refused("jobs do not balance their rates; give each job a `rate`");
 const NUMA: Handling = Refused("start `plimsoll` with `numactl`");
 const NUMA_CPUS: Handling = Refused("`--cpus` binds the threads to processors");
-const STEADY: Handling = Refused(
-    "`--require steady` makes a run invalid whose rate is not steady; give the length by `runtime`",
-);
 const MINIMUM: Handling = Refused("`plimsoll compare --fail-if` judges rates after the run");
 
 /// All options of fio's jobs.
@@ -130,7 +127,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option("randrepeat", &[], Bool, Done),
     option("allrandrepeat", &[], Bool, Done),
     option("randseed", &[], Value, Done),
-    option("norandommap", &[], Bool, Done),
+    option("norandommap", &[], Flag, Done),
     option(
         "softrandommap",
         &[],
@@ -181,19 +178,19 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "fixedbufs",
         &[],
-        Bool,
+        Flag,
         NoEffect("buffers are registered with io_uring where the limits allow it"),
     ),
     option(
         "registerfiles",
         &[],
-        Bool,
+        Flag,
         NoEffect("files are registered with io_uring after 16 transfers"),
     ),
     option(
         "sqthread_poll",
         &[],
-        Bool,
+        Flag,
         Refused("Plimsoll's threads submit transfers themselves"),
     ),
     option(
@@ -202,7 +199,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Value,
         Refused("Plimsoll's threads submit transfers themselves"),
     ),
-    option("hipri", &[], Bool, Refused("completions are not polled")),
+    option("hipri", &[], Flag, Refused("completions are not polled")),
     option(
         "hipri_percentage",
         &[],
@@ -233,6 +230,24 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Flag,
         NoEffect("transfers go through io_uring, whose completions are in shared memory"),
     ),
+    option(
+        "force_async",
+        &[],
+        Value,
+        Refused("the kernel chooses the transfers that threads of its own execute"),
+    ),
+    option(
+        "thp",
+        &[],
+        Bool,
+        Refused("the kernel chooses the size of the pages of mappings"),
+    ),
+    option(
+        "stat_type",
+        &[],
+        Value,
+        NoEffect("no path of Plimsoll ends in a symbolic link, so that stat and lstat are alike"),
+    ),
     option("size", &[], Value, Done),
     option("io_size", &["io_limit"], Value, Done),
     option(
@@ -248,7 +263,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Bool,
         Refused("writes begin at `offset`; `append` of a Filebench workload writes at the end"),
     ),
-    option("offset", &[], Value, Done),
+    option("offset", &["fileoffset"], Value, Done),
     option("offset_increment", &[], Value, Done),
     option(
         "offset_align",
@@ -284,7 +299,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option("numjobs", &[], Value, Done),
     option("startdelay", &[], Value, Done),
     option("runtime", &["timeout"], Value, Done),
-    option("time_based", &[], Bool, Done),
+    option("time_based", &[], Flag, Done),
     option("ramp_time", &[], Value, Done),
     option("clocksource", &[], Value, CLOCK),
     option("mem", &["iomem"], Value, BUFFERS),
@@ -300,7 +315,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "verify_only",
         &[],
-        Bool,
+        Flag,
         Refused("only data of the same run can be verified"),
     ),
     option("do_verify", &[], Bool, VERIFY),
@@ -475,18 +490,8 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Bool,
         NoEffect("files are created before the run"),
     ),
-    option(
-        "create_on_open",
-        &[],
-        Bool,
-        Refused("files are created before the run; `ioengine=filecreate` measures creations"),
-    ),
-    option(
-        "create_only",
-        &[],
-        Bool,
-        Refused("files are made before every run, and `--keep` keeps them"),
-    ),
+    option("create_on_open", &[], Bool, Done),
+    option("create_only", &[], Bool, Done),
     option(
         "allow_file_create",
         &[],
@@ -539,7 +544,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "exitall_on_error",
         &[],
-        Bool,
+        Flag,
         NoEffect("the first error ends the run, unless `--on-error count` is given"),
     ),
     option("stonewall", &["wait_for_previous"], Flag, Done),
@@ -551,6 +556,12 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option("thread", &[], Flag, NoEffect("workers are always threads")),
     option(
+        "threads",
+        &[],
+        Value,
+        NoEffect("the option belongs to fio's profile `tiobench`"),
+    ),
+    option(
         "group_reporting",
         &[],
         Flag,
@@ -558,16 +569,16 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option("stats", &[], Bool, NoEffect("every job is measured")),
     option("per_job_logs", &[], Bool, LOGS),
-    option("write_bw_log", &[], Value, LOGS),
+    option("write_bw_log", &[], Bool, LOGS),
     option("bwavgtime", &[], Value, LOGS),
-    option("write_lat_log", &[], Value, LOGS),
-    option("write_iops_log", &[], Value, LOGS),
+    option("write_lat_log", &[], Bool, LOGS),
+    option("write_iops_log", &[], Bool, LOGS),
     option("iopsavgtime", &[], Value, LOGS),
     option("log_entries", &[], Value, LOGS),
     option("log_avg_msec", &[], Value, LOGS),
     option("log_hist_msec", &[], Value, LOGS),
     option("log_hist_coarseness", &[], Value, LOGS),
-    option("write_hist_log", &[], Value, LOGS),
+    option("write_hist_log", &[], Bool, LOGS),
     option("log_max_value", &["log_max"], Bool, LOGS),
     option("log_offset", &[], Bool, LOGS),
     option("log_prio", &[], Bool, LOGS),
@@ -582,7 +593,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "refill_buffers",
         &[],
-        Bool,
+        Flag,
         NoEffect("writes never repeat bytes within 8 MiB"),
     ),
     option(
@@ -650,10 +661,105 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option("flow", &[], Value, FLOW),
     option("flow_watermark", &[], Value, FLOW),
     option("flow_sleep", &[], Value, FLOW),
-    option("steadystate", &["ss"], Value, STEADY),
-    option("steadystate_duration", &["ss_dur"], Value, STEADY),
-    option("steadystate_ramp_time", &["ss_ramp"], Value, STEADY),
+    option("steadystate", &["ss"], Value, Done),
+    option("steadystate_duration", &["ss_dur"], Value, Done),
+    option("steadystate_ramp_time", &["ss_ramp"], Value, Done),
 ];
+
+/// Options of engines of fio that Plimsoll does not have, after the names of the engines.
+const OF_OTHER_ENGINES: &[(&str, &[&str])] = &[
+    (
+        "cpuio",
+        &["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"],
+    ),
+    (
+        "net, netsplice",
+        &[
+            "protocol",
+            "proto",
+            "nodelay",
+            "listen",
+            "pingpong",
+            "interface",
+            "ttl",
+            "window_size",
+            "mss",
+        ],
+    ),
+    ("net, netsplice, rdma", &["hostname", "port"]),
+    ("rdma", &["bindname", "verb"]),
+    (
+        "librpma",
+        &["serverip", "direct_write_to_pmem", "busy_wait_polling"],
+    ),
+    (
+        "exec",
+        &["program", "arguments", "grace_time", "std_redirect"],
+    ),
+    ("e4defrag", &["donorname", "inplace"]),
+    ("gfapi", &["volume", "brick"]),
+    ("mtd", &["skip_bad"]),
+    ("sg", &["readfua", "writefua", "sg_write_mode", "stream_id"]),
+    ("io_uring_cmd", &["cmd_type"]),
+    ("nbd", &["uri"]),
+    (
+        "rados, rbd",
+        &[
+            "clustername",
+            "clientname",
+            "busy_poll",
+            "conf",
+            "touch_objects",
+            "rbdname",
+        ],
+    ),
+    ("rados, rbd, dfs", &["pool"]),
+    ("dfs", &["cont", "chunk_size", "object_class"]),
+    ("libhdfs", &["namenode", "hdfsdirectory", "single_instance"]),
+    (
+        "http",
+        &[
+            "https",
+            "http_host",
+            "http_mode",
+            "http_user",
+            "http_pass",
+            "http_verbose",
+            "http_s3_key",
+            "http_s3_keyid",
+            "http_s3_region",
+            "http_s3_storage_class",
+            "http_s3_sse_customer_key",
+            "http_s3_sse_customer_algorithm",
+            "http_swift_auth_token",
+        ],
+    ),
+    ("libcufile", &["gpu_dev_ids", "cuda_io"]),
+    ("rdma with a graphics processor", &["gpu_dev_id"]),
+    (
+        "xnvme",
+        &[
+            "xnvme_be",
+            "xnvme_mem",
+            "xnvme_async",
+            "xnvme_sync",
+            "xnvme_admin",
+            "xnvme_dev_nsid",
+            "xnvme_iovec",
+        ],
+    ),
+];
+
+/// Reason why an option of an engine that Plimsoll does not have is refused; `None` for all other names.
+pub(super) fn refusal_of_engine(name: &str) -> Option<String> {
+    let is_it = |known: &&str| known.eq_ignore_ascii_case(name);
+    let row = OF_OTHER_ENGINES
+        .iter()
+        .find(|(_, names)| names.iter().any(is_it));
+    row.map(|(engines, _)| {
+        format!("Plimsoll does not have the engine of this option ({engines}): `docs/from-fio.md` lists the engines")
+    })
+}
 
 /// Finds an option by its name or another of its names; fio ignores case.
 pub(super) fn find(name: &str) -> Option<&'static JobOption> {
@@ -684,7 +790,13 @@ mod tests {
     fn every_name_belongs_to_one_option() {
         let mut seen = HashSet::new();
         assert!(
-            names().all(|name| seen.insert(name)),
+            names()
+                .chain(
+                    OF_OTHER_ENGINES
+                        .iter()
+                        .flat_map(|(_, names)| names.iter().copied())
+                )
+                .all(|name| seen.insert(name)),
             "a name appears twice"
         );
         assert_eq!(find("BlockSize").map(|o| o.name), Some("bs"));

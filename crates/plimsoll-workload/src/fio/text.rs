@@ -340,6 +340,14 @@ impl<'a> Parser<'a> {
         name_span: Span,
         value: Option<(String, Span)>,
     ) -> Result<(), Reported> {
+        if let Some(why) = options::refusal_of_engine(name) {
+            return self.fail_with(
+                name_span,
+                format!("`{name}` is not supported"),
+                "this option",
+                why,
+            );
+        }
         let Some(option) = options::find(name) else {
             let problem = Problem::new(
                 name_span,

@@ -1,6 +1,7 @@
 //! Command lines of fio.
 
-use super::common::{job, plan_of_line, transfers, with_surroundings};
+use super::common::{job, plan_of_line, spread, transfers, with_surroundings};
+use plimsoll_plan::Spread;
 use plimsoll_workload::fio::{CommandLine, OutputFormat, parse_command_line};
 
 fn parse(line: &str) -> Result<CommandLine, String> {
@@ -28,6 +29,18 @@ fn options_of_jobs_may_have_hyphens_and_one_dash() {
     let (warmup, time) = plan.times();
     assert_eq!((warmup.as_secs(), time.as_secs()), (2, 5));
     assert_eq!(job(&plan).0.process, "a");
+}
+
+/// fio takes the next word as the value of a true or false option, but not of an option that its name sets.
+#[test]
+fn the_value_of_a_truth_may_be_a_word_of_its_own() {
+    let plan =
+        plan_of_line("--name=a --size=64k --direct 1 --end_fsync 0 --norandommap --rw randwrite");
+    let t = transfers(&plan);
+    assert!(t.access.direct && t.flushes.is_none());
+    assert_eq!(spread(&plan), &Spread::Uniform);
+    let error = parse("--name=a --size=64k --direct").err();
+    assert_eq!(error.as_deref(), Some("`--direct` needs a value"));
 }
 
 #[test]

@@ -10,10 +10,18 @@ fn what_cannot_be_honoured_is_refused_at_its_line() {
             "`latency_target` is not supported",
             "plimsoll find",
         ),
+        ("ss=lat:1%", "`lat:1%` is no value of `steadystate`", ""),
+        ("ss=iops:20", "`iops:20` is no value of `steadystate`", ""),
+        ("ss=iops:0%", "`iops:0%` is no value of `steadystate`", ""),
         (
             "steadystate=iops:1%",
-            "`steadystate` is not supported",
-            "--require steady",
+            "`steadystate` needs a `steadystate_duration` of at least 3s",
+            "rates of a second",
+        ),
+        (
+            "ss_dur=9",
+            "a time of `steadystate` needs `steadystate`",
+            "iops_slope:0.3%",
         ),
         ("read_iolog=x", "`read_iolog` is not supported", "rw"),
         ("zonemode=zbd", "`zonemode` is not supported", "fio"),
@@ -64,6 +72,12 @@ fn what_cannot_be_honoured_is_refused_at_its_line() {
             "",
         ),
         ("direct=yes", "`yes` is no value of `direct`", ""),
+        ("cpuload=50", "`cpuload` is not supported", "(cpuio)"),
+        (
+            "create_on_open=1",
+            "`create_on_open` is not supported",
+            "filecreate",
+        ),
     ] {
         let (line, found, advice) = error(&format!("[a]\nsize=64k\n{option}\n"));
         assert_eq!((line, found.as_str()), (3, message), "{option}");
@@ -91,6 +105,18 @@ fn combinations_that_plimsoll_lacks_are_refused() {
             "a job that reads and writes has no `rate`",
         ),
         (
+            "ss=iops:1%\nss_dur=5\nloops=9",
+            "`steadystate` needs `time_based` and `runtime`",
+        ),
+        (
+            "ss=iops:1%\nss_dur=0",
+            "`steadystate` needs a `steadystate_duration` of at least 3s",
+        ),
+        (
+            "ss=iops:1%\nss_dur=5\nss_ramp=5\ntime_based\nruntime=9",
+            "`runtime` ends before the rate can be judged",
+        ),
+        (
             "rate=1m\nrate_iops=100",
             "`rate` and `rate_iops` together are not supported",
         ),
@@ -114,6 +140,17 @@ fn combinations_that_plimsoll_lacks_are_refused() {
             "ioengine=filedelete\nloops=2",
             "`filedelete` removes each file once",
         ),
+        (
+            "ioengine=dircreate\nloops=2",
+            "`dircreate` creates each directory once",
+        ),
+        ("create_only=1", "`create_only` needs a directory"),
+        ("bs=128k", "no transfer of 128 KiB fits into a file"),
+        ("nrfiles=20", "no transfer of 4 KiB fits into a file"),
+        (
+            "filesize=64k\nnumjobs=3\noffset_increment=32k",
+            "no transfer of 4 KiB fits into a file",
+        ),
     ] {
         let (_, found, _) = error(&format!("[a]\nsize=64k\n{options}\n"));
         assert_eq!(found, message, "{options}");
@@ -135,6 +172,26 @@ fn jobs_at_the_same_time_have_one_value_of_what_a_run_has_once() {
         assert!(help.contains("stonewall"), "{help}");
         let later = text.replace("[b]\n", "[b]\nstonewall\n");
         assert_eq!(super::common::groups(&later).map(|g| g.len()).ok(), Some(2));
+    }
+    let with = "[global]\nsize=4k\nrw=write\n[a]\nzero_buffers\n[b]\ndedupe_percentage=5\n";
+    let expected = "the contents of writes differ from the contents of another job";
+    let (line, message, _) = error(with);
+    assert_eq!((line, message.as_str()), (7, expected));
+    let with = "size=4k\ntime_based\nruntime=9\nss=iops:1%\nss_dur=5\n";
+    for (second, expected) in [
+        (
+            "ss_dur=6\n",
+            "`steadystate` differs from `steadystate` of another job",
+        ),
+        ("", "another job has `steadystate`, and this job does not"),
+    ] {
+        let inherited = if second.is_empty() {
+            "size=4k\ntime_based\nruntime=9\n"
+        } else {
+            with
+        };
+        let (_, message, _) = error(&format!("[a]\n{with}[b]\n{inherited}{second}"));
+        assert_eq!(message, expected);
     }
     let (line, message, _) = error("[a]\nsize=4k\nfilename=x\n[b]\nsize=4k\nfilename=x:y\n");
     assert_eq!(
@@ -161,7 +218,7 @@ fn an_option_without_effect_has_a_note_with_its_place() {
 
 #[test]
 fn an_option_that_is_off_is_not_refused() {
-    let plan = plan_of("size=64k pre_read=0 unlink_each_loop=false");
+    let plan = plan_of("size=64k pre_read=0 unlink_each_loop=false create_on_open=0");
     assert!(plan.notes.is_empty(), "{}", notes(&plan));
 }
 

@@ -45,11 +45,11 @@ fn comments_end_lines_and_blanks_do_not_count() {
 
 #[test]
 fn included_files_are_found_beside_the_file_that_includes_them() {
-    let included = plan("[a]\nsize=4k\ninclude common.fio\n[b]\n");
+    let included = plan("[a]\nsize=16k\ninclude common.fio\n[b]\n");
     // `more.fio` begins a section of its own, so that the 64 KiB belong to later jobs.
     assert_eq!(size(&included), 8192);
     assert_eq!(included.filesets[1].size, Value::Const(64 << 10));
-    let (line, message, _) = error("[a]\nsize=4k\ninclude missing.fio\n");
+    let (line, message, _) = error("[a]\nsize=16k\ninclude missing.fio\n");
     assert_eq!((line, message.as_str()), (3, "cannot read dir/missing.fio"));
     let repeated = "include ../self.fio\n";
     assert!(groups(repeated).is_err(), "`..` leads to another name");

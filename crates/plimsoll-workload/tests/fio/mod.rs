@@ -4,5 +4,6 @@ mod command_lines;
 mod common;
 mod devices;
 mod diagnostics;
+mod examples;
 mod job_files;
 mod plans;

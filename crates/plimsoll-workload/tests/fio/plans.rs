@@ -3,7 +3,7 @@
 use super::common::{group, job, notes, plan, plan_of, spread, transfers};
 use plimsoll_plan::{
     Arrivals, Content, Distribution, FileOrder, InitialData, JobWork, NameOp, OffsetOrder, OpKind,
-    Phase, Plan, Spread, Until, Value,
+    Phase, Plan, Spread, SteadyRule, Until, Value,
 };
 use std::time::Duration;
 
@@ -54,6 +54,54 @@ fn the_script_follows_the_times_of_the_jobs() {
 }
 
 #[test]
+fn a_steady_state_ends_the_warm_up_before_a_window_of_its_duration() {
+    let seconds = Duration::from_secs;
+    let (percent, over) = (0.5, seconds(5));
+    for (options, rule, before, at_most) in [
+        (
+            "steadystate=iops_slope:0.5% ss_dur=5",
+            SteadyRule::Slope { percent, over },
+            2,
+            60,
+        ),
+        (
+            "ss=bw:0.5% steadystate_duration=5s ss_ramp=3",
+            SteadyRule::Deviation { percent, over },
+            5,
+            57,
+        ),
+    ] {
+        let plan = plan_of(&format!(
+            "size=4k time_based runtime=1m ramp_time=2 {options}"
+        ));
+        let at_most = seconds(at_most);
+        let expected = [
+            Phase::wait_for(seconds(before)),
+            Phase::wait(Until::Steady { rule, at_most }),
+            Phase::wait_for(over),
+        ];
+        assert_eq!(
+            waits(&plan),
+            expected.iter().collect::<Vec<_>>(),
+            "{options}"
+        );
+        let window = plan.script.iter().position(|p| *p == Phase::OpenWindow);
+        let steady = plan.script.iter().position(|p| *p == expected[1]);
+        assert_eq!(window, steady.map(|n| n + 1));
+    }
+}
+
+#[test]
+fn a_job_that_only_makes_its_files_keeps_them() {
+    let group =
+        group("[a]\nsize=64k\nnrfiles=2\nruntime=9\ntime_based\ndirectory=/d\ncreate_only=1\n");
+    assert!(group.only_populates() && group.plan.options.keep);
+    assert_eq!(group.plan.filesets[0].entries, 2);
+    let runs = super::common::group("[a]\nsize=64k\ncreate_only=0\n");
+    assert!(!runs.only_populates() && !runs.plan.options.keep);
+}
+
+#[test]
 fn files_have_the_size_and_contents_that_fio_gives_them() {
     let set = |options: &str| {
         let plan = plan_of(options);
@@ -79,6 +127,9 @@ fn files_have_the_size_and_contents_that_fio_gives_them() {
         set("size=64k filename=x:y numjobs=3"),
         (2, 32 << 10, Written)
     );
+    // A colon after a backslash is a part of the name.
+    assert_eq!(set("size=64k filename=a\\:b:c").0, 2);
+    assert_eq!(plan_of("size=64k filename=a\\:b").filesets[0].name, "a:b");
     assert_eq!(
         set("size=8k filename=x offset_increment=8k numjobs=3"),
         (1, 24 << 10, Written)
@@ -123,6 +174,16 @@ fn rw_sets_directions_order_and_runs() {
     );
     let zipf = plan_of("size=1m rw=randread random_distribution=zipf:1.3 percentage_random=60");
     assert_eq!(spread(&zipf), &Spread::Zipf { theta: 1.3 });
+    let Spread::Zones { zones } = spread(&plan_of(
+        "size=1m rw=randread random_distribution=zoned:50/5:30/15:20/",
+    ))
+    .clone() else {
+        panic!()
+    };
+    assert_eq!(
+        zones.iter().map(|z| z.size_percent).collect::<Vec<_>>(),
+        [5.0, 15.0, 80.0]
+    );
     assert!(matches!(
         transfers(&zipf).order,
         OffsetOrder::Random { percent: 60, .. }
@@ -203,9 +264,13 @@ fn engines_on_names_do_one_operation_on_each_file() {
         ("filecreate", NameOp::Create, OpKind::Create, 0, 1),
         ("filestat", NameOp::Stat, OpKind::Stat, 100, 2),
         ("filedelete", NameOp::Delete, OpKind::Delete, 100, 1),
+        ("dircreate", NameOp::MakeDir, OpKind::MakeDir, 0, 1),
+        ("dirstat", NameOp::StatDir, OpKind::Stat, 100, 2),
+        ("dirdelete", NameOp::RemoveDir, OpKind::RemoveDir, 100, 1),
     ] {
         let plan = plan_of(&format!(
-            "filesize=4k nrfiles=100 ioengine={engine} loops={loops}"
+            "filesize=4k nrfiles=100 ioengine={engine} loops={loops} create_on_open={}",
+            u8::from(percent == 0),
         ));
         let JobWork::Names { op, row, passes } = job(&plan).1.work else {
             panic!()
@@ -214,7 +279,14 @@ fn engines_on_names_do_one_operation_on_each_file() {
             (op, plan.operation(row).kind, passes),
             (expected, kind, Some(loops))
         );
-        assert_eq!(plan.filesets[0].prealloc_percent, percent);
+        let set = &plan.filesets[0];
+        let entries = if engine.starts_with("dir") {
+            (0, 100)
+        } else {
+            (100, 0)
+        };
+        assert_eq!((set.entries, set.leaf_dirs), entries);
+        assert_eq!(set.prealloc_percent, percent);
     }
 }
 
@@ -342,4 +414,8 @@ fn a_printed_plan_says_what_each_job_does() {
         names.contains("a.stat: examines each file 2 times"),
         "{names}"
     );
+    let dirs = plan_of("filesize=4k nrfiles=7 ioengine=dirdelete").to_string();
+    for line in ["7 directories of a", "a.rmdir: removes each directory once"] {
+        assert!(dirs.contains(line), "{line}\n{dirs}");
+    }
 }

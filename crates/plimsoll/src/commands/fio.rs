@@ -1,5 +1,6 @@
 //! `fio`: runs fio's jobs.
 
+use super::populate::{self, populate};
 use super::run::{self, target_of};
 use crate::cli::{FioArgs, Format};
 use crate::communicator::{join_launched, stop_on_interrupt};
@@ -7,7 +8,7 @@ use crate::console_host::ConsoleHost;
 use crate::exit::{CommandError, Exit};
 use crate::output_options::OutputOptions;
 use crate::workload::{self, WorkloadSource};
-use crate::{io_choice, new_file};
+use crate::{console, io_choice, new_file};
 use plimsoll_engine::Settings;
 use plimsoll_plan::{Note, Overrides, Plan, RunOptions, SourceKind};
 use plimsoll_report::{fio_json, terminal};
@@ -37,6 +38,9 @@ pub fn run(args: &FioArgs) -> Result<Exit, CommandError> {
     }
     if args.dry_run || line.only_parses {
         for group in &groups {
+            if group.only_populates() {
+                populate::refuse_target_without_files(&settings_of(args, group))?;
+            }
             super::plan::show(&group.plan, &settings_of(args, group), args.format)?;
         }
         return Ok(Exit::Valid);
@@ -182,11 +186,21 @@ fn run_groups(
         live: false,
         per_rank: false,
     };
-    let host = ConsoleHost::of_runs(&output, stop_on_interrupt(communicator)?);
+    let stop = stop_on_interrupt(communicator)?;
+    let host = ConsoleHost::of_runs(&output, stop.clone());
     let context = RunContext::new(communicator, &host);
     let mut done = Vec::new();
     let mut exit = Exit::Valid;
     for group in groups {
+        if group.only_populates() {
+            match populate(&group.plan, &settings_of(args, group), &stop, args.quiet)? {
+                None => return Ok(Exit::Interrupted),
+                // Standard output of programs has only the document of the runs.
+                Some(made) if output.format == Format::Json => console::err(&made),
+                Some(made) => drop(super::print(&made)?),
+            }
+            continue;
+        }
         let written = run_group(args, group, &context)?;
         let verdict = written.run.validity.verdict;
         if output.format == Format::Json {

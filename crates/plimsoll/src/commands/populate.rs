@@ -5,7 +5,7 @@ use crate::cli::{Format, PopulateArgs};
 use crate::communicator::{join_launched, stop_on_interrupt};
 use crate::exit::{CommandError, Exit};
 use crate::{console, io_choice, workload};
-use plimsoll_engine::{Event, Observer, Outcome, Settings};
+use plimsoll_engine::{Event, Observer, Outcome, Settings, Stop};
 use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted};
 use plimsoll_series::outcome_or_refusal;
 
@@ -17,21 +17,31 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
         target: io_choice::target_of(&args.files.target, &plan),
         ..Settings::default()
     };
-    if !plimsoll_target::keeps_files(&settings.target) {
-        return Err(CommandError::usage(format!(
-            "--target {}: it keeps no files",
-            settings.target
-        )));
-    }
+    refuse_target_without_files(&settings)?;
     if args.dry_run {
         return plan::show(&plan, &settings, Format::Text);
     }
-    // A signal stops the creation; the marker lists the files created so far.
     let stop = stop_on_interrupt(&join_launched()?)?;
-    let mut observer = PopulateObserver {
-        is_quiet: args.quiet,
-    };
-    let ran = plimsoll_engine::run(&plan, &settings, &stop, &mut observer);
+    match populate(&plan, &settings, &stop, args.quiet)? {
+        None => Ok(Exit::Interrupted),
+        Some(made) => print(&made),
+    }
+}
+
+/// Creates the files of a Plan whose script only populates; returns a text with a line for each fileset, or `None`
+/// after a signal, which stops the creation: the marker lists the files created so far.
+///
+/// # Errors
+/// If the target keeps no files, or a file cannot be created.
+pub(super) fn populate(
+    plan: &Plan,
+    settings: &Settings,
+    stop: &Stop,
+    is_quiet: bool,
+) -> Result<Option<String>, CommandError> {
+    refuse_target_without_files(settings)?;
+    let mut observer = PopulateObserver { is_quiet };
+    let ran = plimsoll_engine::run(plan, settings, stop, &mut observer);
     // The notes of the outcome refer to the load of a run, which does not happen.
     let Outcome {
         failure,
@@ -40,9 +50,20 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
         ..
     } = outcome_or_refusal(ran)?;
     match failure {
-        _ if interrupted => Ok(Exit::Interrupted),
+        _ if interrupted => Ok(None),
         Some(failure) => Err(CommandError::failed(failure.error)),
-        None => print(&populated.iter().map(line).collect::<String>()),
+        None => Ok(Some(populated.iter().map(line).collect())),
+    }
+}
+
+/// Refuses a target on which no file stays.
+pub(super) fn refuse_target_without_files(settings: &Settings) -> Result<(), CommandError> {
+    match plimsoll_target::keeps_files(&settings.target) {
+        true => Ok(()),
+        false => Err(CommandError::usage(format!(
+            "--target {}: it keeps no files",
+            settings.target
+        ))),
     }
 }
 

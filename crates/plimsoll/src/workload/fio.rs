@@ -84,6 +84,12 @@ impl ParsedWorkload for JobFile {
                 )));
             }
         };
+        if group.only_populates() {
+            return Err(CommandError::usage(format!(
+                "`create_only` makes files and measures nothing: `plimsoll fio {}` makes the files",
+                found.name
+            )));
+        }
         if group.target != DEFAULT_TARGET {
             return Err(CommandError::usage(format!(
                 "the engine of the jobs works on {0}: `plimsoll fio {1}` runs the jobs there; here, \

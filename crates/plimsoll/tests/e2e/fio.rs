@@ -319,13 +319,32 @@ fn rates_hold_and_latencies_count_from_the_intended_start() {
     assert!((100..=402).contains(&reads.ops), "{}", reads.ops);
 }
 
+/// Every transfer takes 10 ms of virtual time, so the rate is steady as soon as the rule has judged three seconds.
+#[test]
+fn a_steady_rate_begins_the_window() {
+    let bench = Bench::on_tmpfs();
+    let job = "--name=s --rw=randread --size=64k --time_based --runtime=1h --ss=iops:5% --ss_dur=3 --ss_ramp=2 \
+               --target=null:?latency=10ms&clock=virtual";
+    let words: Vec<&str> = job.split_whitespace().collect();
+    let ended = fio(&bench, &words);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let run = only_run(&bench);
+    let reads = run.operations.iter().find(|o| o.name == "s.read").unwrap();
+    assert!((299..=301).contains(&reads.ops), "{}", reads.ops);
+    assert!(ended.stdout.contains("deviation=5%/3s"), "{}", ended.stdout);
+}
+
 #[test]
 fn operations_on_names_touch_every_file_once() {
     for (engine, row) in [
         ("filecreate", "n.create"),
         ("filestat", "n.stat"),
         ("filedelete", "n.delete"),
+        ("dircreate", "n.mkdir"),
+        ("dirstat", "n.stat"),
+        ("dirdelete", "n.rmdir"),
     ] {
+        let is_of_dirs = engine.starts_with("dir");
         let bench = Bench::on_tmpfs();
         let engine = format!("--ioengine={engine}");
         let ended = fio(
@@ -343,13 +362,56 @@ fn operations_on_names_touch_every_file_once() {
         let run = only_run(&bench);
         let found = run.operations.iter().find(|o| o.name == row).unwrap();
         assert_eq!(found.ops, 100);
-        let files = tree(&bench.work())
-            .0
-            .into_keys()
-            .filter(|f| !f.contains(".plimsoll"));
-        let left = if row == "n.delete" { 0 } else { 100 };
-        assert_eq!(files.count(), left, "{row}");
+        let (files, dirs) = tree(&bench.work());
+        let files = files.keys().filter(|f| !f.contains(".plimsoll")).count();
+        let deleted = engine.ends_with("delete");
+        let left = if deleted { 0 } else { 100 };
+        assert_eq!(files, if is_of_dirs { 0 } else { left }, "{engine}");
+        // The directories `n` and `n/00000001` are above the files and the leaf directories.
+        assert_eq!(
+            dirs.len(),
+            if is_of_dirs { left + 2 } else { 2 },
+            "{engine}: {dirs:?}"
+        );
     }
+}
+
+#[test]
+fn made_files_are_used_by_a_later_run_of_the_same_job() {
+    let bench = Bench::on_tmpfs();
+    let job = ["--name=c", "--size=64k", "--nrfiles=4"];
+    let make = |more: &[&str]| {
+        let ended = fio(&bench, &[&job[..], &["--create_only=1"], more].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended.stdout
+    };
+    let reuses = || {
+        let runs = bench.results().len();
+        let ended = fio(&bench, &[&job[..], &["--keep"]].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        bench.results()[runs].read_with(None).unwrap().filesets[0].reused
+    };
+    let made = make(&[]);
+    assert!(made.starts_with("c: 4 files, 64 KiB"), "{made}");
+    assert!(bench.results().is_empty(), "nothing was measured");
+    assert_eq!(tree(&bench.work()).0.len(), 4);
+    assert!(reuses() && reuses());
+    assert!(make(&[]).contains("found"));
+    // Files without data, and files of zero bytes, are not the files of the reading job.
+    for other in ["--rw=write", "--zero_buffers"] {
+        assert!(make(&[other]).contains("created"), "{other}");
+        assert!(!reuses(), "{other}");
+    }
+    let refused = fio(
+        &bench,
+        &[&job[..], &["--create_only=1", "--target=null:"]].concat(),
+    );
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("keeps no files"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{Worker, WorkerExit};
 use crate::sync::lock;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::{
-    FileId, Flushes, Job, JobWork, Layout, NameOp, Plan, Rng, Stream, Transfers, Value, WorkerGroup,
+    FileId, Flushes, Job, JobWork, Layout, NameOp, Plan, Rng, Stream, Transfers, WorkerGroup,
 };
 use plimsoll_target::{FileOperation, FilesetEntry, OpenHow, OpenMode, Session};
 use sequence::{Next, Sequence, Transfer, Way};
@@ -63,12 +63,8 @@ impl JobState {
             JobWork::Transfers(transfers) => {
                 let files = first_file..first_file + job.files;
                 let sizes: Vec<u64> = files.map(|file| layout.size(FileId(file))).collect();
-                let sampler = |value| match value {
-                    Value::Const(_) => None,
-                    Value::Draw(variable) => plan.variable(variable).sampler().ok(),
-                };
                 let stream = stream.branch(u64::from(number));
-                let sequence = Sequence::new(transfers, number, &sizes, stream, sampler)
+                let sequence = Sequence::new(transfers, number, &sizes, stream, |v| plan.number(v))
                     .map_err(|e| format!("job `{}`: {e}", group.process))?;
                 Operations::Transfers(Box::new(sequence))
             }
@@ -328,7 +324,7 @@ impl<S: Session> Worker<S> {
                 .await?;
         }
         let how = self.job_open_how(job, state.file(file));
-        self.locate_job_file(job, state.file(file));
+        self.locate_job_entry(job, FilesetEntry::File(state.file(file)));
         let open = self.session.open(how);
         let handle = self.context.timed(prepare, subject, |_| 0, open).await?;
         if handle.is_none() {
@@ -358,11 +354,10 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    fn locate_job_file(&mut self, job: &Job, file: FileId) {
+    fn locate_job_entry(&mut self, job: &Job, entry: FilesetEntry) {
         let layout = self.context.shared.filesets[job.fileset.0 as usize]
             .layout
             .clone();
-        let entry = FilesetEntry::File(file);
         self.session.locate_entry(job.fileset, &layout, entry);
     }
 
@@ -376,17 +371,32 @@ impl<S: Session> Worker<S> {
             self.context.lane.yield_if_exhausted().await;
             let job = worker.job.clone();
             let file = worker.state.file(number);
-            let subject = OpSubject::file(job.fileset.0, file);
-            self.locate_job_file(&job, file);
-            if op != NameOp::Stat {
+            let (entry, subject) = match op.is_on_dirs() {
+                true => (
+                    FilesetEntry::LeafDir(file.0),
+                    OpSubject::leaf_dir(job.fileset.0, file.0),
+                ),
+                false => (
+                    FilesetEntry::File(file),
+                    OpSubject::file(job.fileset.0, file),
+                ),
+            };
+            self.locate_job_entry(&job, entry);
+            if op.changes_tree() {
                 self.check_parent(row, subject).await?;
             }
             match op {
-                NameOp::Stat => {
+                NameOp::Stat | NameOp::StatDir => {
                     timed!(self, row, subject, |_| 0, self.session.stat().await)?;
                 }
                 NameOp::Delete => {
                     timed!(self, row, subject, |()| 0, self.session.unlink().await)?;
+                }
+                NameOp::MakeDir => {
+                    timed!(self, row, subject, |()| 0, self.session.make_dir().await)?;
+                }
+                NameOp::RemoveDir => {
+                    timed!(self, row, subject, |()| 0, self.session.remove_dir().await)?;
                 }
                 NameOp::Create => {
                     let how = OpenHow {

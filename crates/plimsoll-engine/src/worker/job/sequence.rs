@@ -1,7 +1,7 @@
 //! The transfers and flushes of one process of a job, in order.
 
 use super::permutation::Permutation;
-use plimsoll_plan::{FileOrder, OffsetOrder, Rng, Sampler, Spread, Stream, Transfers, Value, Zone};
+use plimsoll_plan::{FileOrder, Number, OffsetOrder, Rng, Spread, Stream, Transfers, Value, Zone};
 use rand::RngExt;
 use rand_distr::{Distribution as _, Normal, Zipf};
 use std::sync::Arc;
@@ -37,15 +37,9 @@ pub(super) enum Next {
     End,
 }
 
-/// Size of a transfer: a constant, or a random variable prepared for drawing.
-enum Size {
-    Same(u64),
-    Drawn(Sampler),
-}
-
 /// Sizes and alignment of the transfers in one direction.
 struct Direction {
-    size: Size,
+    size: Number,
     align: u64,
 }
 
@@ -131,8 +125,8 @@ const OFFSETS: usize = 2;
 const FILES: usize = 3;
 
 impl Sequence {
-    /// The operations of process number `process` on files of the planned sizes `files`, in bytes; `sampler` returns
-    /// the sampler of a random variable.
+    /// The operations of process number `process` on files of the planned sizes `files`, in bytes; `number` prepares
+    /// the numbers of the Plan for drawing.
     ///
     /// # Errors
     /// A sentence that says why the process has no transfer.
@@ -141,17 +135,15 @@ impl Sequence {
         process: u32,
         files: &[u64],
         stream: Stream,
-        sampler: impl Fn(Value) -> Option<Sampler>,
+        number: impl Fn(Value) -> Result<Number, String>,
     ) -> Result<Self, String> {
-        let direction = |d: &plimsoll_plan::Direction| Direction {
-            align: d.align,
-            size: match (d.size, sampler(d.size)) {
-                (Value::Const(size), _) => Size::Same(size),
-                (Value::Draw(_), sampler) => {
-                    Size::Drawn(sampler.expect("a checked Plan has the variables of its jobs"))
-                }
-            },
+        let direction = |d: &plimsoll_plan::Direction| -> Result<Direction, String> {
+            Ok(Direction {
+                align: d.align,
+                size: number(d.size)?,
+            })
         };
+        let [reads, writes] = [&plan.reads, &plan.writes].map(|d| d.as_ref().map(direction));
         let begin = plan
             .offset
             .saturating_add(plan.offset_increment.saturating_mul(u64::from(process)));
@@ -185,7 +177,7 @@ impl Sequence {
             _ => None,
         };
         let mut sequence = Self {
-            directions: [plan.reads.as_ref(), plan.writes.as_ref()].map(|d| d.map(direction)),
+            directions: [reads.transpose()?, writes.transpose()?],
             areas,
             ranks,
             rngs: [0, 1, 2, 3].map(|kind| stream.branch(kind).rng()),
@@ -222,7 +214,7 @@ impl Sequence {
     /// Whether each block is visited once, by transfers of drawn sizes.
     fn marks_visits(&self) -> bool {
         let mut directions = self.directions.iter().flatten();
-        let draws_sizes = directions.any(|d| matches!(d.size, Size::Drawn(_)));
+        let draws_sizes = directions.any(|d| matches!(d.size, Number::Drawn(_)));
         draws_sizes
             && matches!(
                 &self.plan.order,
@@ -233,7 +225,21 @@ impl Sequence {
             )
     }
 
-    /// Begins a pass over all files.
+    /// Begins a pass over all files when no file is left for the direction `way`. Sequential transfers of one
+    /// file without an end begin again in this direction alone, as in fio.
+    fn begin_pass_of(&mut self, way: Way) {
+        let is_endless = self.plan.bytes.is_none() && self.plan.transfers.is_none();
+        let is_sequential = matches!(self.plan.order, OffsetOrder::Sequential { .. });
+        match &mut self.areas[..] {
+            [area] if is_endless && is_sequential => {
+                area.position[way as usize] = area.begin;
+                area.done[way as usize] = false;
+            }
+            _ => self.begin_pass(),
+        }
+    }
+
+    /// Begins a pass over all files in both directions.
     fn begin_pass(&mut self) {
         let align = self.align();
         let stream = self.stream.branch(self.pass);
@@ -281,7 +287,7 @@ impl Sequence {
         }
         let way = self.draw_way();
         if !self.choose_file(way) {
-            self.begin_pass();
+            self.begin_pass_of(way);
             let found = self.choose_file(way);
             assert!(found, "a file has room for a transfer");
         }
@@ -357,10 +363,7 @@ impl Sequence {
         };
         let direction = self.directions[way as usize].as_ref();
         let direction = direction.expect("a direction is drawn only if the job has the direction");
-        let size = match &direction.size {
-            Size::Same(size) => *size,
-            Size::Drawn(sampler) => sampler.draw(&mut self.rngs[SIZES]),
-        };
+        let size = direction.size.draw(&mut self.rngs[SIZES]);
         let align = direction.align;
         let size = size.max(align);
         let room = self.room(offset, size);

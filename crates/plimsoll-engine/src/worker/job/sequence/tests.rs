@@ -23,8 +23,15 @@ fn random(spread: Spread) -> OffsetOrder {
     }
 }
 
+fn constant(value: Value) -> Result<Number, String> {
+    let value = value.constant();
+    value
+        .map(Number::Same)
+        .ok_or_else(|| "a random variable".into())
+}
+
 fn sequence(plan: &Transfers, files: &[u64]) -> Sequence {
-    Sequence::new(plan, 0, files, Stream::new(7), |_| None).unwrap()
+    Sequence::new(plan, 0, files, Stream::new(7), constant).unwrap()
 }
 
 /// The next transfers of a job, as file and block of 4 KiB.
@@ -85,11 +92,50 @@ fn reads_and_writes_have_positions_of_their_own() {
     assert!((64..=141).contains(&counts[0]), "{counts:?}");
 }
 
+/// fio restarts the direction that has reached the end of the only file of a job with `time_based`, and both directions
+/// of a job with `loops` or `io_size`.
+#[test]
+fn only_a_job_without_an_end_restarts_its_directions_apart() {
+    for (bytes, apart) in [(None, true), (Some(1 << 30), false)] {
+        let both = Transfers {
+            writes: Some(direction(4096)),
+            read_percent: 75,
+            bytes,
+            ..reads()
+        };
+        let mut sequence = sequence(&both, &[8 * 4096]);
+        let mut next = [0; 2];
+        let (mut restarts, mut writes_restarted) = (0, 0);
+        for _ in 0..1000 {
+            let Next::Transfer(t) = sequence.next() else {
+                panic!("the job has no end")
+            };
+            let (way, block) = (t.way as usize, t.offset / 4096);
+            if t.way == Way::Read && next[0] == 8 {
+                assert_eq!(block, 0);
+                restarts += 1;
+                if !apart {
+                    next[1] = 0;
+                }
+            } else if block != next[way] {
+                assert_eq!((block, next[way]), (0, 8));
+                writes_restarted += 1;
+                if !apart {
+                    next[0] = 0;
+                }
+            }
+            next[way] = block + 1;
+        }
+        assert!(restarts > 50, "{restarts}");
+        assert_eq!(writes_restarted > 10, apart, "{writes_restarted}");
+    }
+}
+
 #[test]
 fn the_end_of_a_file_that_is_no_block_is_left_out() {
     let mut odd = sequence(&reads(), &[2 * 4096 + 100]);
     assert_eq!(blocks(&mut odd, 4), [(0, 0), (0, 1), (0, 0), (0, 1)]);
-    let none = Sequence::new(&reads(), 0, &[4095, 100], Stream::new(1), |_| None);
+    let none = Sequence::new(&reads(), 0, &[4095, 100], Stream::new(1), constant);
     let error = none.err().unwrap();
     assert_eq!(
         error,
@@ -105,7 +151,7 @@ fn a_process_begins_at_its_own_offset_and_stays_in_its_span() {
         span: 8192,
         ..reads()
     };
-    let third = Sequence::new(&part, 2, &[1 << 20], Stream::new(7), |_| None);
+    let third = Sequence::new(&part, 2, &[1 << 20], Stream::new(7), constant);
     let expected = [(0, 5), (0, 6), (0, 5)];
     assert_eq!(blocks(&mut third.unwrap(), 3), expected);
 }
@@ -227,7 +273,7 @@ fn runs_in_both_directions_stay_in_their_files() {
     };
     for seed in 0..20 {
         let sizes = [8 * 4096, 4 * 4096];
-        let sequence = Sequence::new(&runs, 0, &sizes, Stream::new(seed), |_| None);
+        let sequence = Sequence::new(&runs, 0, &sizes, Stream::new(seed), constant);
         for (file, block) in blocks(&mut sequence.unwrap(), 1000) {
             assert!(block < [8, 4][file as usize], "{file} {block}");
         }
@@ -270,8 +316,8 @@ fn sizes_are_drawn_and_cut_at_the_end_of_the_file() {
         bytes: Some(100 << 10),
         ..reads()
     };
-    let sampler = |_| variable.sampler().ok();
-    let sequence = Sequence::new(&drawn, 0, &[100 << 10], Stream::new(3), sampler);
+    let number = |_| variable.sampler().map(Number::Drawn);
+    let sequence = Sequence::new(&drawn, 0, &[100 << 10], Stream::new(3), number);
     let mut at = 0;
     let mut sizes = BTreeMap::<u64, u32>::new();
     for next in all(&mut sequence.unwrap()) {
@@ -290,7 +336,7 @@ fn sizes_are_drawn_and_cut_at_the_end_of_the_file() {
         order: random(Spread::Once),
         ..drawn
     };
-    let refused = Sequence::new(&once, 0, &[8 << 40], Stream::new(3), sampler);
+    let refused = Sequence::new(&once, 0, &[8 << 40], Stream::new(3), number);
     assert!(refused.is_err_and(|e| e.contains("norandommap")));
 }
 
@@ -394,7 +440,7 @@ proptest! {
             next_file: if in_turn { FileOrder::RoundRobin } else { FileOrder::Random },
             ..reads()
         };
-        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), |_| None).unwrap();
+        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), constant).unwrap();
         let pass: u64 = files.iter().sum();
         let mut orders = Vec::new();
         for _ in 0..3 {
@@ -434,9 +480,9 @@ proptest! {
             bytes: Some(3 * blocks * 1024),
             ..reads()
         };
-        let sampler = |_| variable.sampler().ok();
+        let number = |_| variable.sampler().map(Number::Drawn);
         let sizes = [blocks * 1024];
-        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), sampler).unwrap();
+        let mut sequence = Sequence::new(&plan, 0, &sizes, Stream::new(seed), number).unwrap();
         let mut visits = vec![0; blocks as usize];
         let mut bytes = 0;
         for next in all(&mut sequence) {
@@ -458,7 +504,7 @@ proptest! {
             order: random(Spread::Uniform),
             ..reads()
         };
-        let new = || Sequence::new(&plan, 0, &[1 << 20], Stream::new(seed), |_| None).unwrap();
+        let new = || Sequence::new(&plan, 0, &[1 << 20], Stream::new(seed), constant).unwrap();
         prop_assert_eq!(blocks(&mut new(), 100), blocks(&mut new(), 100));
     }
 }
