@@ -1,7 +1,8 @@
 //! Jobs on a raw block device.
 
 use super::common::{groups, groups_on_device, notes, transfers};
-use plimsoll_plan::Value;
+use plimsoll_plan::{Phase, Value};
+use std::path::Path;
 
 #[test]
 fn jobs_share_a_device_of_its_whole_size() {
@@ -17,6 +18,15 @@ fn jobs_share_a_device_of_its_whole_size() {
     };
     assert_eq!((fileset.entries, fileset.size), (1, Value::Const(1 << 20)));
     assert_eq!(fileset.cached, Some(false));
+    // Nothing is made, and no directory is used.
+    assert!(
+        !plan
+            .script
+            .iter()
+            .any(|phase| matches!(phase, Phase::Populate { .. }))
+    );
+    assert_eq!(plan.work_dir.dir, Path::new("/dev/sdb"));
+    assert!(!plan.work_dir.temporary);
     // The whole device is read, and the second half is written.
     let read = transfers(&plan);
     assert_eq!((read.offset, read.bytes), (0, Some(1 << 20)));
