@@ -26,7 +26,10 @@ pub fn run(data: &[u8]) {
             page_bytes: 4096,
         },
     };
-    check(parse_file(text, "fuzz.fio", &surroundings));
+    // The last line is an option of the command line.
+    let set = text.lines().next_back().and_then(|l| l.split_once('='));
+    let sets: Vec<_> = set.map(|(n, v)| (n.to_owned(), v.to_owned())).into_iter().collect();
+    check(parse_file(text, "fuzz.fio", &sets, &surroundings));
     let words: Vec<String> = text.lines().map(str::to_owned).collect();
     match CommandLine::parse(&words) {
         Ok(line) => check(parse_command_line(&line, &surroundings)),

@@ -62,7 +62,7 @@ pub fn look_at_device(path: &str) -> Result<RawDevice, String> {
 /// Groups of the jobs of a job file that may use the device with serial `S1`.
 pub fn groups_on_device(text: &str) -> Result<Vec<Group>, Diagnostics> {
     lowered(
-        with_surroundings(|s| parse_file(text, "dir/job.fio", s)),
+        with_surroundings(|s| parse_file(text, "dir/job.fio", &[], s)),
         Some("S1"),
     )
 }
@@ -70,7 +70,7 @@ pub fn groups_on_device(text: &str) -> Result<Vec<Group>, Diagnostics> {
 /// Groups of the jobs of a job file.
 pub fn groups(text: &str) -> Result<Vec<Group>, Diagnostics> {
     lowered(
-        with_surroundings(|s| parse_file(text, "dir/job.fio", s)),
+        with_surroundings(|s| parse_file(text, "dir/job.fio", &[], s)),
         None,
     )
 }
