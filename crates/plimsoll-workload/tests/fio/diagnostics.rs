@@ -6,9 +6,19 @@ use super::common::{error, notes, plan_of};
 fn what_cannot_be_honoured_is_refused_at_its_line() {
     for (option, message, help) in [
         (
-            "latency_target=5ms",
-            "`latency_target` is not supported",
-            "plimsoll find",
+            "latency_target=0",
+            "`0` is no value of `latency_target`",
+            "",
+        ),
+        (
+            "latency_percentile=101",
+            "`101` is no value of `latency_percentile`",
+            "",
+        ),
+        (
+            "latency_window=5s",
+            "`latency_window` needs a `latency_target`",
+            "",
         ),
         ("ss=lat:1%", "`lat:1%` is no value of `steadystate`", ""),
         ("ss=iops:20", "`iops:20` is no value of `steadystate`", ""),

@@ -233,12 +233,16 @@ fn the_engine_chooses_target_depth_and_kinds() {
     let of = |options: &str| {
         let group = group(&format!("[a]\nsize=1m\n{}", options.replace(' ', "\n")));
         let threads = group.plan.groups[0].thread_instances;
-        (group.target, threads)
+        let through = match group.plan.queues_transfers() {
+            true => " through io_uring",
+            false => "",
+        };
+        (format!("{}{through}", group.target), threads)
     };
     assert_eq!(of("ioengine=psync iodepth=8"), ("posix".into(), 1));
     assert_eq!(
         of("ioengine=libaio iodepth=8 numjobs=3"),
-        ("posix:?io=uring&lanes=3".into(), 8)
+        ("posix through io_uring".into(), 8)
     );
     assert_eq!(of("ioengine=null"), ("null:".into(), 1));
     assert_eq!(
@@ -256,6 +260,21 @@ fn the_engine_chooses_target_depth_and_kinds() {
         [OpKind::MmapRead, OpKind::MmapWrite, OpKind::Prepare]
     );
     assert!(notes(&plan_of("size=1m iodepth=8")).contains("one transfer at a time, as in fio"));
+}
+
+#[test]
+fn a_latency_target_is_a_promise_and_a_search() {
+    let options = "size=1m rw=rw ioengine=libaio iodepth=8 latency_target=1500 latency_percentile=99.9 \
+                   latency_window=2s";
+    let group = group(&format!("[a]\n{}", options.replace(' ', "\n")));
+    let promises = group.plan.promises.iter().map(|p| p.condition.to_string());
+    let expected = ["a.read:p99.9 <= 1.5ms", "a.write:p99.9 <= 1.5ms"];
+    assert_eq!(promises.collect::<Vec<_>>(), expected);
+    let search = group.search.unwrap();
+    assert_eq!(
+        (search.most, search.time),
+        (8, Some(Duration::from_secs(2)))
+    );
 }
 
 #[test]
