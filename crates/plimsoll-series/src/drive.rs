@@ -22,6 +22,9 @@ use std::num::NonZeroUsize;
 /// Driver of a series at rank 0, which makes the runs one after another or by concurrent processes.
 pub struct SeriesDriver<'a> {
     context: RunContext<'a>,
+    /// Whether the document has the state of this process, instead of the state in which an earlier process ended the
+    /// series.
+    begun: bool,
     /// Whether a run of the series has used the shared work directory.
     used: bool,
     /// Sentences about files of the last run that a rank or worker may still be using.
@@ -156,6 +159,7 @@ impl<'a> SeriesDriver<'a> {
         context.results_error = SeriesError::failed;
         Self {
             context,
+            begun: false,
             used: false,
             busy: vec![],
         }
@@ -203,8 +207,8 @@ impl<'a> SeriesDriver<'a> {
         writer: &mut SeriesWriter,
         ahead: &mut Option<Ahead>,
     ) -> Result<(), Abort> {
-        // The document of a resumed series still has the state in which the previous process ended the series.
         writer.end(SeriesState::Unfinished, None)?;
+        self.begun = true;
         loop {
             let next = match writer.series().next() {
                 Step::End(state, reason) => return Ok(writer.end(state, reason)?),
@@ -419,7 +423,8 @@ impl SeriesDriver<'_> {
     /// series can be resumed from the results on disk, so the files stay unless their directory is temporary.
     fn end_without_results(&self, e: ResultsError, writer: &SeriesWriter) -> SeriesError {
         let series = writer.series();
-        let mut warnings: Vec<String> = series.stop_reason.iter().map(|r| r.text.clone()).collect();
+        let reason = series.stop_reason.iter().filter(|_| self.begun);
+        let mut warnings: Vec<String> = reason.map(|reason| reason.text.clone()).collect();
         warnings.extend(self.end_files(series, true));
         let error = SeriesError::failed(e).with_warnings(&warnings);
         error.with_line(&writer.dir().resume_hint())

@@ -57,6 +57,26 @@ fn a_resumed_curve_forgets_the_files_that_an_earlier_attempt_left() {
     assert_eq!(last.series.unremoved, [""; 0]);
 }
 
+/// The first attempt loses rank 1, and the disk of the second attempt fails at once.
+#[test]
+fn a_resumed_curve_warns_of_its_own_reasons_only() {
+    let mut curve = killed_curve();
+    curve.attempts.remove(0);
+    curve.attempts.push(AttemptScenario {
+        disturbances: vec![],
+        disk: SimulatedDisk {
+            fault: Some(DiskFault::BrokenFrom(1)),
+            ..SimulatedDisk::default()
+        },
+    });
+    let execution = run_curve(&curve);
+    check_curve(&curve, &execution).unwrap();
+    let lost = execution.attempts[0].series.stop_reason.as_ref().unwrap();
+    let end = execution.attempts[1].end.as_ref().unwrap();
+    let loss = end.loss.as_ref().unwrap();
+    assert!(!loss.contains(&lost.text), "{loss}");
+}
+
 #[test]
 fn a_curve_goes_on_after_kills_with_the_points_and_the_files_that_it_has() {
     let curve = killed_curve();
