@@ -8,8 +8,8 @@ use crate::{ab, client, curve, find, profile, repeats, sweep};
 use plimsoll_measure::Stationarity;
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
-    Percentile, Qualifier, QualifierKind, ResultsError, Series, SeriesDir, SeriesKind, SeriesRun,
-    SeriesState, read_runs,
+    Percentile, Qualifier, QualifierKind, Reason, ResultsError, Series, SeriesDir, SeriesKind,
+    SeriesRun, SeriesState, read_runs,
 };
 use std::collections::BTreeSet;
 
@@ -185,46 +185,32 @@ fn time(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }
 
+/// Lines on the runs of a series: reasons against single runs, and qualifiers.
+pub(crate) fn remarks(series: &Series) -> Vec<Block> {
+    let mut remarks = reasons(series);
+    remarks.extend(qualifiers(series));
+    remarks
+}
+
 /// Lines on single runs of a series: reasons against a run.
 pub(crate) fn reasons(series: &Series) -> Vec<Block> {
-    remarks_of(series, |_| Vec::new())
-}
-
-/// Lines on single runs of a series: reasons against a run, and qualifiers.
-pub(crate) fn remarks(series: &Series) -> Vec<Block> {
-    remarks_of(series, |run| {
-        Qualifier::beside(&run.qualifiers, &run.reasons).collect()
-    })
-}
-
-/// Lines on single runs of a series: reasons against a run, and the qualifiers that `qualifiers` selects.
-fn remarks_of<'s>(
-    series: &'s Series,
-    qualifiers: impl Fn(&'s SeriesRun) -> Vec<&'s Qualifier>,
-) -> Vec<Block> {
-    let mut remarks = Vec::new();
-    for (number, run) in (1..).zip(series.measured()) {
-        let mut remark = |subject: &str, text: &str| {
-            let name = run.load.map(|load| format!("load {}", Count(load)));
-            let name = name.or_else(|| {
-                let has_values = series.as_sweep().is_some() || series.searched().is_some();
-                series
-                    .configuration(run.configuration)
-                    .label()
-                    .filter(|_| has_values)
-            });
-            let name = name.map_or_else(String::new, |name| format!(", {name}"));
-            remarks.push(Line::of(format!("run {number}{name}, {subject}"), text));
+    let has_values = series.as_sweep().is_some() || series.searched().is_some();
+    let of_run = |(number, run): (usize, &SeriesRun)| {
+        let name = run.load.map(|load| format!("load {}", Count(load)));
+        let name = name.or_else(|| {
+            let label = series.configuration(run.configuration).label();
+            label.filter(|_| has_values)
+        });
+        let name = name.map_or_else(String::new, |name| format!(", {name}"));
+        let line = |reason: &Reason| {
+            Line::of(format!("run {number}{name}, {}", reason.code), &reason.text)
         };
-        if !run.is_valid() {
-            let reasons = run.reasons.iter();
-            reasons.for_each(|reason| remark(&reason.code, &reason.text));
-        }
-        for qualifier in qualifiers(run) {
-            remark(&qualifier.kind.to_string(), &qualifier.text);
-        }
-    }
-    remarks
+        run.reasons.iter().map(line).collect::<Vec<Block>>()
+    };
+    let runs = (1..).zip(series.measured());
+    runs.filter(|(_, run)| !run.is_valid())
+        .flat_map(of_run)
+        .collect()
 }
 
 /// A line for each kind of qualifier of the runs: the number of runs, and the qualifier with the largest figure.

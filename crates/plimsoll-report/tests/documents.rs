@@ -251,9 +251,8 @@ fn a_series_is_the_same_in_all_formats() {
     of.series.runs[1].qualifiers = vec![not_steady()];
     let document = curve::document(of.series.as_curve().unwrap());
     assert_same(&document);
-    let is_remark = |block: &Block| matches!(block, Block::Line(line) if line.label == "run 2, load 4, not steady");
-    let remarks = document.sections.iter().flat_map(|s| &s.blocks);
-    assert_eq!(remarks.filter(|block| is_remark(block)).count(), 1);
+    let text = terminal::render(&document, LAYOUT);
+    assert!(text.contains("not steady: 1 of 2 runs; run 2: "), "{text}");
     let of = made(search(), of_search);
     assert_same(&find::document(of.series.as_search().unwrap()));
     let mut of = made(repeats(2), |_| Some((1000, 10, &[])));

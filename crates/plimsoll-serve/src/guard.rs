@@ -210,7 +210,7 @@ impl Refusal {
             Self::Host => Problem::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "This is not a server of that name. It is reached by its address or as localhost; \
-                 `plimsoll serve --allowed-host NAME` gives it another name.",
+                 `plimsoll results serve --allowed-host NAME` gives it another name.",
             ),
             Self::CrossSite => Problem::new(
                 StatusCode::FORBIDDEN,

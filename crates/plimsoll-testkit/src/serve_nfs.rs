@@ -1,4 +1,4 @@
-//! Plimsoll's own server in memory, as in `plimsoll emulate nfs`.
+//! Plimsoll's own server in memory, as in `plimsoll systems nfs`.
 
 use crate::TestServerError;
 use crate::loopback::own_address;

@@ -26,9 +26,9 @@ pub use check::CheckArgs;
 pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
 pub use fio::{FIO_COMMAND, FioArgs, options_first};
-pub use hosts::{HostsCheckArgs, HostsCommand};
+pub use hosts::HostsCheckArgs;
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs};
-pub use nfs::{EmulateCommand, NfsArgs, WanArgs};
+pub use nfs::{NfsArgs, WanArgs};
 pub use overview::definition;
 pub use profile::{FileSystem, ProfileArgs};
 pub use ranks::{HostArgs, RankArgs, RankCommandArgs};
@@ -44,8 +44,8 @@ pub use workloads::{
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use examples::{
-    AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, FIO_EXAMPLES, HOSTS_EXAMPLES,
-    MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
+    AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, FIO_EXAMPLES, MD_EXAMPLES,
+    PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
 };
 use std::path::PathBuf;
 
@@ -165,19 +165,17 @@ significance: for them, --fail-if ignores changes that may be due to chance.
 Exit codes: 0 no --fail-if condition is met, 2 a figure that no result has, 3 a condition of --fail-if \
 is met, only one of the results has its figure, or a result after the first is not valid.")]
     Compare(CompareArgs),
-    /// Serve results and runs in progress to a browser
-    #[command(after_help = SERVE_EXAMPLES)]
-    Serve(ServeArgs),
-    /// Tag, annotate, delete, import; describe the system under test
+    /// Serve results to a browser; tag, annotate, delete, import; describe the system under test
     #[command(after_help = "\
 Examples:
+  plimsoll results serve
   plimsoll results tag plimsoll-results/fileserver-20260301-140502 --add baseline
   plimsoll results prune --older-than 30d --dry-run
   plimsoll results import sfs2014-20160912-00016.txt
   plimsoll results sut init --dir /mnt/test")]
     #[command(subcommand)]
     Results(ResultsCommand),
-    /// List the simulated systems, show or fit a system
+    /// Simulated systems, an emulated NFS server or WAN link, and other machines
     #[command(after_help = "\
 Examples:
   plimsoll systems list
@@ -185,17 +183,6 @@ Examples:
   plimsoll curve vda --load 170..1700/170 --target sim:flash-2-replicas --time 10s")]
     #[command(subcommand)]
     Systems(SystemsCommand),
-    /// Emulate a WAN link, or an NFS server with files in memory
-    #[command(after_help = "\
-Examples:
-  plimsoll emulate wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
-  plimsoll emulate nfs --listen 127.0.0.1:20490")]
-    #[command(subcommand)]
-    Emulate(EmulateCommand),
-    /// Check other machines before a run on them
-    #[command(after_help = HOSTS_EXAMPLES)]
-    #[command(subcommand)]
-    Hosts(HostsCommand),
     /// Print manual pages, completions, schemas and the reference
     #[command(hide = true, subcommand)]
     Docs(DocsCommand),

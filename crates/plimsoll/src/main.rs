@@ -33,9 +33,7 @@ mod workload;
 
 use clap::FromArgMatches;
 use clap::error::Error;
-use cli::{
-    Cli, Command, DocsCommand, EmulateCommand, ResultsCommand, SystemsCommand, WorkloadsCommand,
-};
+use cli::{Cli, Command, DocsCommand, ResultsCommand, SystemsCommand, WorkloadsCommand};
 use exit::{CommandError, Exit};
 use plimsoll_report::console::{self, Stream};
 use std::ffi::OsString;
@@ -117,7 +115,6 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Profile(args) => commands::profile::run(*args),
         Command::Resume(args) => commands::series::resume(&args),
         Command::MakeRun(args) => commands::series::make_run(&args),
-        Command::Hosts(command) => commands::hosts::run(&command),
         Command::Rank(_) => Err(CommandError::failed(
             "what rank 0 sent is unreadable: the command rank executes that of rank 0",
         )),
@@ -130,8 +127,8 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         },
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
-        Command::Serve(args) => commands::serve::run(&args),
         Command::Results(command) => match command {
+            ResultsCommand::Serve(args) => commands::serve::run(&args),
             ResultsCommand::Tag(args) => commands::annotate::tag(&args),
             ResultsCommand::Note(args) => commands::annotate::note(&args),
             ResultsCommand::Prune(args) => commands::prune::run(&args),
@@ -142,10 +139,9 @@ fn run(command: Command) -> Result<Exit, CommandError> {
             SystemsCommand::List(args) => commands::systems::list(&args),
             SystemsCommand::Show { system } => commands::systems::show(&system),
             SystemsCommand::Fit(args) => commands::fit::run(&args),
-        },
-        Command::Emulate(command) => match command {
-            EmulateCommand::Wan(args) => commands::wan::run(&args),
-            EmulateCommand::Nfs(args) => commands::emulated_nfs::run(&args),
+            SystemsCommand::Wan(args) => commands::wan::run(&args),
+            SystemsCommand::Nfs(args) => commands::emulated_nfs::run(&args),
+            SystemsCommand::Hosts(args) => commands::hosts::run(&args),
         },
         Command::Docs(command) => match command {
             DocsCommand::Man { dir } => commands::documents::man(dir.as_deref()),

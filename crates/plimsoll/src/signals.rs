@@ -291,7 +291,7 @@ pub fn of_server() -> Result<Signals, CommandError> {
 }
 
 /// Makes SIGINT, SIGTERM and [notices](NOTICES) remove the temporary file whose path `file` holds, if any, and end the
-/// program. Only commands without runs, such as `hosts check`, may call the function.
+/// program. Only commands without runs, such as `systems hosts`, may call the function.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.

@@ -29,7 +29,7 @@ fn page(to: &str, wrong: bool) -> Html<String> {
         @if wrong { p.alert role="alert" { "That is not the token." } }
         form method="post" action=(LOGIN) {
             input type="hidden" name="to" value=(to);
-            label.field for="token" { "Token that `plimsoll serve` was started with" }
+            label.field for="token" { "Token that `plimsoll results serve` was started with" }
             div.actions {
                 input id="token" name="token" type="password" autocomplete="current-password" required autofocus;
                 button type="submit" { "Enter" }

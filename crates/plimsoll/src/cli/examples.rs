@@ -136,27 +136,27 @@ Runs that were measured are kept. Exit codes are those of the command that began
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
-  plimsoll serve
-  plimsoll serve --results /data/results --listen 127.0.0.1:0
-  PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --allowed-host bench.example
+  plimsoll results serve
+  plimsoll results serve --results /data/results --listen 127.0.0.1:0
+  PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll results serve --listen 0.0.0.0:8080 --allowed-host bench.example
 
 Prints its address and serves until Ctrl-C. It changes results only \
 when the user tags, annotates or deletes them in the browser.";
 
 pub(super) const HOSTS_EXAMPLES: &str = "\
 Examples:
-  plimsoll hosts check client[01-16] --dir /mnt/test
-  plimsoll hosts check @hosts
+  plimsoll systems hosts client[01-16] --dir /mnt/test
+  plimsoll systems hosts @hosts
 
 Starts this program on each host by ssh, as --hosts of other commands does, and prints a line for each. \
 Exits with 1 if a host cannot be used.";
 
 pub(super) const NFS_EXAMPLES: &str = "\
 Examples:
-  plimsoll emulate nfs --listen 127.0.0.1:20490
+  plimsoll systems nfs --listen 127.0.0.1:20490
   plimsoll run fileserver --target 'nfs3://127.0.0.1:20490/?mountport=20490' --time 5s
       in another terminal
-  plimsoll emulate nfs --reply-delay 5ms --inject-fault read=io:0.001 --inject-fault commit=drop-reply:0.01
+  plimsoll systems nfs --reply-delay 5ms --inject-fault read=io:0.001 --inject-fault commit=drop-reply:0.01
 
 The URL of the target is printed. The server runs until Ctrl-C; its files are then lost. Permissions are \
 stored but not enforced.
@@ -166,10 +166,10 @@ trailing-bytes: four bytes follow the reply; truncated: its last four bytes are 
 
 pub(super) const WAN_EXAMPLES: &str = "\
 Examples:
-  plimsoll emulate wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
+  plimsoll systems wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
   plimsoll run webserver --target 'nfs3://127.0.0.1:22049/export?mountport=20048'
       in another terminal; MOUNT calls bypass the relay
-  plimsoll emulate wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 40ms --jitter 4ms --bandwidth 100mbit
+  plimsoll systems wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 40ms --jitter 4ms --bandwidth 100mbit
 
 A relay terminates TCP on both sides: there is no slow start, and no window limits a connection. \
 The kernel's netem delays packets, so that both apply: docs/wan.md has its commands.

@@ -1,19 +1,10 @@
-//! Arguments of `hosts`, which checks machines before a run with `--hosts`.
+//! Arguments of `systems hosts`, which checks machines before a run with `--hosts`.
 
 use super::HostArgs;
-use super::examples::HOSTS_EXAMPLES;
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// Subcommands of `hosts`; `check` is the only subcommand so far.
-#[derive(Debug, Subcommand)]
-pub enum HostsCommand {
-    /// Check that hosts can be reached, have this version, and see the same work directory
-    #[command(after_help = HOSTS_EXAMPLES)]
-    Check(HostsCheckArgs),
-}
-
-/// Arguments of `hosts check`.
+/// Arguments of `systems hosts`.
 #[derive(Debug, Args)]
 pub struct HostsCheckArgs {
     /// Hosts, as in --hosts: a list, or @FILE

@@ -1,25 +1,14 @@
-//! Arguments of `emulate`: properties of an emulated WAN link, and behaviour of an NFSv3 server in memory.
+//! Arguments of `systems wan` and `systems nfs`: properties of an emulated WAN link, and behaviour of an NFSv3 server in
+//! memory.
 
-use super::examples::{NFS_EXAMPLES, WAN_EXAMPLES};
 use super::values::duration;
-use clap::{Args, Subcommand};
+use clap::Args;
 use plimsoll_nfs::server::FaultRule;
 use plimsoll_nfs::wan::{BitRate, Link};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Subcommands of `emulate`.
-#[derive(Debug, Subcommand)]
-pub enum EmulateCommand {
-    /// Emulate a WAN link between a client and a server: delay, jitter, bandwidth and losses
-    #[command(after_help = WAN_EXAMPLES)]
-    Wan(WanArgs),
-    /// Serve files in memory over NFSv3, for trying out the nfs3 target
-    #[command(after_help = NFS_EXAMPLES)]
-    Nfs(NfsArgs),
-}
-
-/// Arguments of `emulate nfs`.
+/// Arguments of `systems nfs`.
 #[derive(Debug, Args)]
 pub struct NfsArgs {
     /// Address on which the server listens; port 0 selects a free port
@@ -38,7 +27,7 @@ pub struct NfsArgs {
     pub max_memory: u64,
 }
 
-/// Arguments of `emulate wan`.
+/// Arguments of `systems wan`.
 #[derive(Debug, Args)]
 pub struct WanArgs {
     /// Address on which the relay listens; port 0 selects a free port
@@ -70,7 +59,7 @@ pub struct WanArgs {
 }
 
 impl WanArgs {
-    /// Parameters of the relay's emulated link, as given by the options of `emulate wan`.
+    /// Parameters of the relay's emulated link, as given by the options of `systems wan`.
     pub fn link(&self) -> Link {
         Link {
             rtt: self.rtt,

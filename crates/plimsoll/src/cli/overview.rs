@@ -5,17 +5,16 @@ use clap::{Command, CommandFactory};
 use std::fmt::Write;
 
 /// Commands of the first help page, by group, in display order.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Measure",
         &[
             "run", "check", "curve", "find", "ab", "profile", "md", "fio", "resume",
         ],
     ),
-    ("Files", &["populate", "clean"]),
-    ("Workloads", &["workloads"]),
-    ("Results", &["report", "compare", "serve", "results"]),
-    ("Systems", &["systems", "emulate", "hosts"]),
+    ("Look", &["report", "compare", "results"]),
+    ("Systems", &["systems"]),
+    ("Set up", &["workloads", "populate", "clean"]),
 ];
 
 /// Options that `-h` of the commands of the first group shows; `--help` shows all options.

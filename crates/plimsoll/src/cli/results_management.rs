@@ -1,5 +1,6 @@
 //! Arguments of commands that manage results.
 
+use super::examples::SERVE_EXAMPLES;
 use super::values::{age, host};
 use super::{ImportArgs, SutCommand};
 use clap::{Args, Subcommand, ValueHint};
@@ -11,6 +12,9 @@ use std::time::Duration;
 /// Subcommands of `results`.
 #[derive(Debug, Subcommand)]
 pub enum ResultsCommand {
+    /// Serve results and runs in progress to a browser
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Add tags to results, or remove them
     #[command(after_help = "\
 Examples:
@@ -108,7 +112,7 @@ pub struct PruneArgs {
     pub yes: bool,
 }
 
-/// Arguments of `serve`.
+/// Arguments of `results serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Address on which the server listens; port 0 selects a free port. An address reachable from

@@ -1,8 +1,8 @@
 //! Arguments about simulated systems.
 
-use super::Format;
-use super::examples::FIT_EXAMPLES;
+use super::examples::{FIT_EXAMPLES, HOSTS_EXAMPLES, NFS_EXAMPLES, WAN_EXAMPLES};
 use super::values::{duration, jobs, scale, seed, some_runs, window};
+use super::{Format, HostsCheckArgs, NfsArgs, WanArgs};
 use clap::{Args, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -91,4 +91,13 @@ Examples:
     /// Fit the free figures of a simulated system to a measured or published load curve
     #[command(after_help = FIT_EXAMPLES)]
     Fit(Box<FitArgs>),
+    /// Emulate a WAN link between a client and a server: delay, jitter, bandwidth and losses
+    #[command(after_help = WAN_EXAMPLES)]
+    Wan(WanArgs),
+    /// Serve files in memory over NFSv3, for trying out the nfs3 target
+    #[command(after_help = NFS_EXAMPLES)]
+    Nfs(NfsArgs),
+    /// Check that hosts can be reached, have this version, and see the same work directory
+    #[command(after_help = HOSTS_EXAMPLES)]
+    Hosts(HostsCheckArgs),
 }

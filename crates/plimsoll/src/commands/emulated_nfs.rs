@@ -1,4 +1,4 @@
-//! `emulate nfs`: an in-memory NFS server.
+//! `systems nfs`: an in-memory NFS server.
 
 use crate::cli::NfsArgs;
 use crate::exit::{CommandError, Exit};

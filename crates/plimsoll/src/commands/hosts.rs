@@ -1,8 +1,8 @@
-//! `hosts check`: checks the requirements of a run on other machines, host by host.
+//! `systems hosts`: checks the requirements of a run on other machines, host by host.
 
 mod bandwidth;
 
-use crate::cli::{HostsCheckArgs, HostsCommand};
+use crate::cli::HostsCheckArgs;
 use crate::communicator::join_launched;
 use crate::exit::{CommandError, Exit};
 use crate::hosts::{self, HostPlace};
@@ -27,9 +27,8 @@ const CLOCK_COMPARISONS: u32 = 5;
 /// Clock difference above which a warning is printed, because times in other programs' results would not match.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(1);
 
-/// Checks the hosts; in a process that `hosts check` has started on a host, executes the task of the checking machine.
-pub fn run(command: &HostsCommand) -> Result<Exit, CommandError> {
-    let HostsCommand::Check(args) = command;
+/// Checks the hosts; in a process that `systems hosts` has started on a host, executes the task of the checking machine.
+pub fn run(args: &HostsCheckArgs) -> Result<Exit, CommandError> {
     match plimsoll_ranks::is_assigned_rank() {
         true => {
             let communicator = join_launched()?;
@@ -40,7 +39,7 @@ pub fn run(command: &HostsCommand) -> Result<Exit, CommandError> {
     }
 }
 
-/// Part of `hosts check` that the hosts execute; the checking machine broadcasts the task before any other data.
+/// Part of `systems hosts` that the hosts execute; the checking machine broadcasts the task before any other data.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Task {
     /// Task in which a host reports its name, processors and clock, and whether the host sees the check file.
@@ -225,7 +224,7 @@ fn exchange(ranks: &Ranks, file: &CheckFile) -> Result<HostReport, RankError> {
     })
 }
 
-/// Host side of `hosts check`: executes the [`Task`] that rank 0 broadcasts.
+/// Host side of `systems hosts`: executes the [`Task`] that rank 0 broadcasts.
 fn reply(ranks: &Ranks) -> Result<(), String> {
     let task = ranks.broadcast(vec![]).map_err(|e| e.to_string())?;
     match bandwidth::decode(&task)? {

@@ -1,4 +1,4 @@
-//! `serve`: the results browser.
+//! `results serve`: the results browser.
 
 use crate::cli::ServeArgs;
 use crate::exit::{CommandError, Exit};

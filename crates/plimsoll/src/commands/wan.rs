@@ -1,4 +1,4 @@
-//! `emulate wan`: a relay that emulates a long-distance link between client and server.
+//! `systems wan`: a relay that emulates a long-distance link between client and server.
 
 use crate::cli::WanArgs;
 use crate::exit::{CommandError, Exit};

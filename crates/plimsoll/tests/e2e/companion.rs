@@ -64,7 +64,7 @@ fn a_command_without_a_program_is_an_error_of_the_command_line() {
 #[test]
 fn no_program_takes_the_place_of_an_own_command() {
     let companions = Companions::new();
-    for name in ["workloads", "hosts", "help"] {
+    for name in ["workloads", "systems", "help"] {
         companions.write(name, "echo taken");
     }
     let list = companions
@@ -73,8 +73,8 @@ fn no_program_takes_the_place_of_an_own_command() {
         .stdout;
     assert!(list.contains("varmail"), "{list}");
     for args in [
-        &["hosts", "chek"][..],
-        &["help", "hosts", "chek"],
+        &["systems", "chek"][..],
+        &["help", "systems", "chek"],
         &["workloads", "list", "--nothing"],
     ] {
         let said = companions.call(args).refusal();

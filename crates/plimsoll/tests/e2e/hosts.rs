@@ -245,7 +245,7 @@ fn an_interrupt_ends_all_ranks_in_order() {
     }
 }
 
-/// Starts a relay (`emulate wan`) to the ssh server; `how` has the relay's delay and further options.
+/// Starts a relay (`systems wan`) to the ssh server; `how` has the relay's delay and further options.
 fn line_to(bench: &Bench, sshd: &Sshd, how: &[&str]) -> Line {
     let upstream = sshd.address().to_string();
     let ends = ["--listen=127.0.0.1:0", "--upstream", &upstream];

@@ -258,13 +258,13 @@ fn clean_on_a_server() {
     assert_eq!(files.names(), ["home"]);
 }
 
-/// `emulate nfs` says where it listens, serves, and ends by a signal.
+/// `systems nfs` says where it listens, serves, and ends by a signal.
 #[test]
 fn serving() {
     let bench = Bench::new();
     let begun = Instant::now();
     let options = ["--inject-fault", "commit=io:0", "--reply-delay=1ms"];
-    let mut command = bench.plimsoll([&["emulate", "nfs"], &options[..]].concat());
+    let mut command = bench.plimsoll([&["systems", "nfs"], &options[..]].concat());
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -275,7 +275,7 @@ fn serving() {
     bench.run("varmail", &more).result(0);
     signal(child.id() as i32, Signal::INT);
     Ended::wait(child, begun).expect_code(0);
-    let wrong = ["emulate", "nfs", "--inject-fault", "raed=io:1"];
+    let wrong = ["systems", "nfs", "--inject-fault", "raed=io:1"];
     let refused = Ended::of(bench.plimsoll(wrong)).refusal();
     assert!(refused.contains("did you mean `read`?"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! `serve`: the results browser, as programs see it.
+//! `results serve`: the results browser, as programs see it.
 
 mod access_control;
 mod changes;
@@ -59,8 +59,8 @@ pub fn serve(bench: &Bench, more: &[&str]) -> Browser {
 
 fn command(bench: &Bench, more: &[&str]) -> Command {
     std::fs::create_dir_all(bench.path("results")).unwrap();
-    let mut command = bench.plimsoll(["serve"]);
-    // Options of `serve` that a test passes in `more` replace the default options of the tests.
+    let mut command = bench.plimsoll(["results", "serve"]);
+    // Options of `results serve` that a test passes in `more` replace the default options of the tests.
     for option in ["--listen=127.0.0.1:0", "--results=results"] {
         let name = option.split('=').next().unwrap();
         if !more.iter().any(|m| m.starts_with(name)) {

@@ -106,7 +106,7 @@ fn sentences_of_the_help_are_broken_by_the_terminal_alone() {
     let names = commands.lines().filter(|l| l.starts_with("  "));
     let names: Vec<_> = names.filter_map(|l| l.split_whitespace().next()).collect();
     assert!(
-        ["emulate", "profile"]
+        ["systems", "profile"]
             .iter()
             .all(|name| names.contains(name))
     );

@@ -1,4 +1,4 @@
-//! Tests of `plimsoll emulate wan`, which puts an emulated WAN link between `plimsoll` and a server.
+//! Tests of `plimsoll systems wan`, which puts an emulated WAN link between `plimsoll` and a server.
 
 use crate::common::{Bench, Ended, signal};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A running `plimsoll emulate wan`, and the first line that the program printed.
+/// A running `plimsoll systems wan`, and the first line that the program printed.
 pub struct Line {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -21,7 +21,7 @@ pub struct Line {
 impl Line {
     pub fn start(bench: &Bench, args: &[&str]) -> Self {
         let begun = Instant::now();
-        let mut command = bench.plimsoll([&["emulate", "wan"], args].concat());
+        let mut command = bench.plimsoll([&["systems", "wan"], args].concat());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -41,7 +41,7 @@ impl Line {
         word.parse().unwrap()
     }
 
-    /// Process id of the running `plimsoll emulate wan`, for signals of the test.
+    /// Process id of the running `plimsoll systems wan`, for signals of the test.
     pub fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).unwrap()
     }
@@ -119,7 +119,7 @@ fn wrong_lines_are_refused() {
     ] {
         let (args, said) = row.split_once(" => ").unwrap();
         let args = args.replace("RELAY", "--listen=127.0.0.1:0 --upstream=127.0.0.1:1");
-        let command = bench.plimsoll(["emulate", "wan"].into_iter().chain(args.split(' ')));
+        let command = bench.plimsoll(["systems", "wan"].into_iter().chain(args.split(' ')));
         let refused = Ended::of(command).refusal();
         assert!(refused.contains(said), "{row}: {refused}");
     }

@@ -1,4 +1,4 @@
-//! `hosts check --bandwidth`: bandwidth from each host to each other host, measured pair by pair.
+//! `systems hosts --bandwidth`: bandwidth from each host to each other host, measured pair by pair.
 //!
 //! The data do not pass this machine: the receiver of each pair temporarily opens a TCP port on the address by which
 //! this machine reached the receiver, and accepts data with a key that only the sender has.

@@ -195,7 +195,7 @@ fn a_run_and_its_events_are_watched_as_they_go_on() {
     window.until(&format!("{MARKS}.length === 2"));
 }
 
-/// After a restart of `serve`, the open page of a run in progress continues, or says that the run may have ended
+/// After a restart of `results serve`, the open page of a run in progress continues, or says that the run may have ended
 /// meanwhile.
 #[test]
 fn a_page_outlives_its_server() {

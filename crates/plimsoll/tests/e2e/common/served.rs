@@ -1,4 +1,4 @@
-//! `emulate nfs` in a process of its own, which a test stops, goes on with and kills.
+//! `systems nfs` in a process of its own, which a test stops, goes on with and kills.
 
 use super::{Bench, signal};
 use rustix::process::Signal;
@@ -14,7 +14,7 @@ pub struct Served {
 impl Served {
     /// One that is there when this returns.
     pub fn with(bench: &Bench, options: &[&str]) -> Self {
-        let mut command = bench.plimsoll([&["emulate", "nfs"], options].concat());
+        let mut command = bench.plimsoll([&["systems", "nfs"], options].concat());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         let mut lines = BufReader::new(child.stdout.take().unwrap());

@@ -1,4 +1,4 @@
-//! `hosts check`: work directory, clocks, bandwidth, and hosts that cannot be reached.
+//! `systems hosts`: work directory, clocks, bandwidth, and hosts that cannot be reached.
 
 use super::to;
 use crate::common::sshd::{Sshd, script};
@@ -17,7 +17,7 @@ fn hosts_are_checked_one_by_one() {
             sshd.ssh()
         );
         std::fs::write(bench.path("hosts"), hosts).unwrap();
-        let command = bench.plimsoll(["hosts", "check", "@hosts", "--dir=work"]);
+        let command = bench.plimsoll(["systems", "hosts", "@hosts", "--dir=work"]);
         let ended = Ended::of(command).expect_code(code);
         let lines: Vec<String> = ended.stdout.lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 3, "{lines:?}");
@@ -48,7 +48,7 @@ fn an_interrupted_check_leaves_no_file() {
     std::fs::create_dir(bench.work()).unwrap();
     // A host that never answers.
     let ssh = script(&bench.path("ssh"), "exec cat >/dev/null");
-    let mut command = bench.plimsoll(["hosts", "check", "a", "--dir=work"]);
+    let mut command = bench.plimsoll(["systems", "hosts", "a", "--dir=work"]);
     let mut check = command.env("PLIMSOLL_SSH", &ssh).spawn().unwrap();
     let files = || {
         std::fs::read_dir(bench.work())
@@ -79,7 +79,7 @@ fn what_cannot_be_checked_is_refused() {
         ("a\nb dri=/x", "hosts:2:3"),
     ] {
         std::fs::write(bench.path("hosts"), text).unwrap();
-        let said = Ended::of(bench.plimsoll(["hosts", "check", "@hosts"])).refusal();
+        let said = Ended::of(bench.plimsoll(["systems", "hosts", "@hosts"])).refusal();
         assert!(said.contains(reason), "{said}");
     }
 }
@@ -97,7 +97,7 @@ fn bandwidth_is_measured_between_hosts_in_both_directions() {
     let check = |list: &str, ssh: &str| {
         let hosts = to(&bench, ssh, &list.replace(',', "\n"));
         let hosts = hosts.trim_start_matches("--hosts=");
-        Ended::of(bench.plimsoll(["hosts", "check", hosts, "--bandwidth"]))
+        Ended::of(bench.plimsoll(["systems", "hosts", hosts, "--bandwidth"]))
     };
     let said = check("one,two", &ssh).expect_code(0).stdout;
     let mut pairs = Vec::new();

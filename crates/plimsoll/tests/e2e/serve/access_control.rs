@@ -1,4 +1,4 @@
-//! Access control of `plimsoll serve`: refused hosts, refused requests from other sites, and tokens.
+//! Access control of `plimsoll results serve`: refused hosts, refused requests from other sites, and tokens.
 
 use super::{Browser, TOKEN, command, results, serve};
 use crate::common::{Bench, Ended};
