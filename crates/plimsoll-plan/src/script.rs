@@ -49,8 +49,11 @@ pub enum Phase {
     },
 }
 
-/// Length of a measured window below which intervals of 1 s are too few for the estimate of a confidence interval.
-const SHORT_WINDOW: Duration = Duration::from_secs(30);
+/// Default lengths of an interval of the time series in milliseconds, the longest first.
+const DEFAULT_INTERVALS: [u64; 5] = [1000, 500, 200, 100, 50];
+
+/// Number of intervals of a measured window that permits the estimate of confidence intervals.
+const MANY_INTERVALS: u32 = 40;
 
 impl Plan {
     /// Sums of the timed waits before the first window opens (warm-up) and after it opens (measured time). A wait that
@@ -68,8 +71,8 @@ impl Plan {
         (times[0], times[1])
     }
 
-    /// Default length of an interval of the time series: 1 s, or 100 ms if a measured window of a fixed length is
-    /// shorter than 30 s.
+    /// Default length of an interval of the time series: 1 s, or less if the shortest measured window of a fixed length
+    /// would have fewer than 40 intervals, but at least 50 ms.
     #[must_use]
     pub fn default_interval(&self) -> Duration {
         let mut windows: Vec<Duration> = vec![];
@@ -81,11 +84,13 @@ impl Plan {
                 *window += time;
             }
         }
-        let is_short = |window: &Duration| !window.is_zero() && *window < SHORT_WINDOW;
-        match windows.iter().any(is_short) {
-            true => Duration::from_millis(100),
-            false => Duration::from_secs(1),
-        }
+        let fixed = windows.into_iter().filter(|window| !window.is_zero());
+        let shortest = fixed.min().unwrap_or(Duration::MAX);
+        let mut lengths = DEFAULT_INTERVALS.map(Duration::from_millis).into_iter();
+        let least = Duration::from_millis(DEFAULT_INTERVALS[DEFAULT_INTERVALS.len() - 1]);
+        lengths
+            .find(|length| *length * MANY_INTERVALS <= shortest)
+            .unwrap_or(least)
     }
 }
 
@@ -199,4 +204,40 @@ pub enum QuitMode {
     AllDone,
     /// The run ends with the first worker that ends, for example because the worker finds no file to work on.
     FirstDone,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_has_40_intervals_unless_the_window_is_short() {
+        let interval_of = |windows: &[Duration]| {
+            let mut plan = Plan::empty("p");
+            plan.script.push(Phase::wait_for(Duration::from_secs(1)));
+            for window in windows {
+                let measured = [
+                    Phase::OpenWindow,
+                    Phase::wait_for(*window),
+                    Phase::CloseWindow,
+                ];
+                plan.script.extend(measured);
+            }
+            plan.default_interval().as_millis()
+        };
+        let seconds = Duration::from_secs_f64;
+        for (window, expected) in [
+            (0.5, 50),
+            (2.0, 50),
+            (4.0, 100),
+            (10.0, 200),
+            (39.9, 500),
+            (40.0, 1000),
+        ] {
+            assert_eq!(interval_of(&[seconds(window)]), expected, "{window}");
+        }
+        assert_eq!(interval_of(&[seconds(60.0), seconds(10.0)]), 200);
+        // Without a window of a fixed length.
+        assert_eq!(interval_of(&[]), 1000);
+    }
 }

@@ -44,8 +44,8 @@ pub struct FioArgs {
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
     #[arg(help_heading = "Criteria")]
     pub require: Vec<RequirementWord>,
-    /// Length of an interval of the time series in the results, at least 10ms [default: 1s, or 100ms in windows below
-    /// 30 s]
+    /// Length of an interval of the time series in the results, at least 10ms [default: 1s, or less for 40
+    /// intervals in the window, but at least 50ms]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     #[arg(help_heading = "Engine")]
     pub interval: Option<Duration>,
