@@ -55,6 +55,10 @@ const DEFAULT_INTERVALS: [u64; 5] = [1000, 500, 200, 100, 50];
 /// Number of intervals of a measured window that permits the estimate of confidence intervals.
 const MANY_INTERVALS: u32 = 40;
 
+/// Minimum length of a default interval for each worker, which bounds the processor time of the deliveries of the workers'
+/// figures at interval ends.
+const TIME_PER_WORKER: Duration = Duration::from_millis(4);
+
 impl Plan {
     /// Sums of the timed waits before the first window opens (warm-up) and after it opens (measured time). A wait that
     /// ends by a rule counts with its maximum.
@@ -72,7 +76,7 @@ impl Plan {
     }
 
     /// Default length of an interval of the time series: 1 s, or less if the shortest measured window of a fixed length
-    /// would have fewer than 40 intervals, but at least 50 ms.
+    /// would have fewer than 40 intervals, but at least 50 ms, and at least 4 ms for each worker.
     #[must_use]
     pub fn default_interval(&self) -> Duration {
         let mut windows: Vec<Duration> = vec![];
@@ -86,11 +90,13 @@ impl Plan {
         }
         let fixed = windows.into_iter().filter(|window| !window.is_zero());
         let shortest = fixed.min().unwrap_or(Duration::MAX);
-        let mut lengths = DEFAULT_INTERVALS.map(Duration::from_millis).into_iter();
-        let least = Duration::from_millis(DEFAULT_INTERVALS[DEFAULT_INTERVALS.len() - 1]);
-        lengths
-            .find(|length| *length * MANY_INTERVALS <= shortest)
-            .unwrap_or(least)
+        let least = TIME_PER_WORKER * u32::try_from(self.workers()).unwrap_or(u32::MAX);
+        let lengths = DEFAULT_INTERVALS.map(Duration::from_millis);
+        let mut lengths = lengths.into_iter().filter(|length| *length >= least);
+        let has_many = |length: &Duration| *length * MANY_INTERVALS <= shortest;
+        let shortest_allowed = lengths.clone().next_back();
+        let found = lengths.find(has_many).or(shortest_allowed);
+        found.unwrap_or(Duration::from_secs(1))
     }
 }
 
@@ -209,6 +215,7 @@ pub enum QuitMode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::{Program, WorkerGroup};
 
     #[test]
     fn a_window_has_40_intervals_unless_the_window_is_short() {
@@ -239,5 +246,27 @@ mod tests {
         assert_eq!(interval_of(&[seconds(60.0), seconds(10.0)]), 200);
         // Without a window of a fixed length.
         assert_eq!(interval_of(&[]), 1000);
+    }
+
+    #[test]
+    fn many_workers_have_longer_intervals() {
+        for (threads, expected) in [
+            (1, 50),
+            (12, 50),
+            (13, 100),
+            (50, 200),
+            (64, 500),
+            (1000, 1000),
+        ] {
+            let mut plan = Plan::empty("p");
+            let program = Program::Sequence(vec![]);
+            plan.groups.push(WorkerGroup {
+                thread_instances: threads,
+                ..WorkerGroup::new("g", 1, "t", program)
+            });
+            let window = Phase::wait_for(Duration::from_secs(2));
+            plan.script.extend([Phase::OpenWindow, window]);
+            assert_eq!(plan.default_interval().as_millis(), expected, "{threads}");
+        }
     }
 }

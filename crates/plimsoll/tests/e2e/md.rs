@@ -187,7 +187,7 @@ fn nothing_at_all_takes_the_whole_task() {
         small(&bench, &["-q", "-i=dummy", phase]).expect_code(0);
     }
     let listed = md(&bench, &["--interface=list"]).expect_code(0).stdout;
-    let names = "Available plugins: dummy posix null sim nfs3 nfs4";
+    let names = "Available plugins: dummy posix device null sim nfs3 nfs4";
     assert!(
         listed.starts_with(names) && listed.lines().count() == 1,
         "{listed}"
