@@ -50,14 +50,14 @@ pub enum Phase {
 }
 
 /// Default lengths of an interval of the time series in milliseconds, the longest first.
-const DEFAULT_INTERVALS: [u64; 5] = [1000, 500, 200, 100, 50];
+const DEFAULT_INTERVALS: [u64; 4] = [1000, 500, 200, 100];
 
 /// Number of intervals of a measured window that permits the estimate of confidence intervals.
 const MANY_INTERVALS: u32 = 40;
 
 /// Minimum length of a default interval for each worker, which bounds the processor time of the deliveries of the workers'
 /// figures at interval ends.
-const TIME_PER_WORKER: Duration = Duration::from_millis(4);
+const TIME_PER_WORKER: Duration = Duration::from_millis(8);
 
 impl Plan {
     /// Sums of the timed waits before the first window opens (warm-up) and after it opens (measured time). A wait that
@@ -76,7 +76,7 @@ impl Plan {
     }
 
     /// Default length of an interval of the time series: 1 s, or less if the shortest measured window of a fixed length
-    /// would have fewer than 40 intervals, but at least 50 ms, and at least 4 ms for each worker.
+    /// would have fewer than 40 intervals, but at least 100 ms, and at least 8 ms for each worker.
     #[must_use]
     pub fn default_interval(&self) -> Duration {
         let mut windows: Vec<Duration> = vec![];
@@ -234,10 +234,9 @@ mod tests {
         };
         let seconds = Duration::from_secs_f64;
         for (window, expected) in [
-            (0.5, 50),
-            (2.0, 50),
+            (0.5, 100),
             (4.0, 100),
-            (10.0, 200),
+            (8.0, 200),
             (39.9, 500),
             (40.0, 1000),
         ] {
@@ -250,14 +249,7 @@ mod tests {
 
     #[test]
     fn many_workers_have_longer_intervals() {
-        for (threads, expected) in [
-            (1, 50),
-            (12, 50),
-            (13, 100),
-            (50, 200),
-            (64, 500),
-            (1000, 1000),
-        ] {
+        for (threads, expected) in [(1, 100), (12, 100), (13, 200), (50, 500), (64, 1000)] {
             let mut plan = Plan::empty("p");
             let program = Program::Sequence(vec![]);
             plan.groups.push(WorkerGroup {

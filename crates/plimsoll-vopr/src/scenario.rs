@@ -406,13 +406,14 @@ impl Scenario {
 
     /// Whether every object of a pattern exists before another rank reads the object. A lost or stopped rank creates no
     /// objects, and a reading rank that starts early, by at most the jitter of the network, may overtake the creating
-    /// rank.
+    /// rank; so may a rank without slow calls.
     pub(crate) fn has_all_objects(&self) -> bool {
         let (Load::Pattern(pattern), Some(files)) = (&self.workload.load, &self.files) else {
             return true;
         };
         let (_, jitter_us) = self.delay_us;
-        let is_in_time = |ops| jitter_us * 1000 <= ops * files.faults.latency_ns;
+        let faults = &files.faults;
+        let is_in_time = |ops| faults.slow.is_none() && jitter_us * 1000 <= ops * faults.latency_ns;
         self.keeps_ranks() && pattern.ops_ahead().is_none_or(is_in_time)
     }
 

@@ -45,7 +45,7 @@ pub struct FioArgs {
     #[arg(help_heading = "Criteria")]
     pub require: Vec<RequirementWord>,
     /// Length of an interval of the time series in the results, at least 10ms [default: 1s, or less for 40
-    /// intervals in the window, but at least 50ms]
+    /// intervals in the window, but at least 100ms]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     #[arg(help_heading = "Engine")]
     pub interval: Option<Duration>,

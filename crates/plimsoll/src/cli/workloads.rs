@@ -162,7 +162,7 @@ pub struct CommonRunArgs<F: Args = FilesArgs> {
 
     /// Length of an interval of the time series in the results, at least 10ms; the latencies shown
     /// during the run are the latencies of the last complete interval [default: 1s, or less for 40 intervals in
-    /// the window, but at least 50ms]
+    /// the window, but at least 100ms]
     #[arg(long, value_name = "TIME", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Option<Duration>,

@@ -139,7 +139,7 @@ fn a_requirement_that_a_short_window_cannot_meet_is_refused() {
     assert!(refusal.contains(expected), "{refusal}");
     let finer = [&short[..], &["--require=steady"]].concat();
     let run = bench.run(&workload, &finer).result(0);
-    assert_eq!(run.stationarity.unwrap().intervals, 40);
+    assert_eq!(run.stationarity.unwrap().intervals, 20);
 }
 
 /// Work that ends by itself has no planned length.
