@@ -252,7 +252,7 @@ fn a_series_is_the_same_in_all_formats() {
     let document = curve::document(of.series.as_curve().unwrap());
     assert_same(&document);
     let text = terminal::render(&document, LAYOUT);
-    assert!(text.contains("not steady: 1 of 2 runs; run 2: "), "{text}");
+    assert!(text.contains("not steady: 1 of 4 runs; run 2: "), "{text}");
     let of = made(search(), of_search);
     assert_same(&find::document(of.series.as_search().unwrap()));
     let mut of = made(repeats(2), |_| Some((1000, 10, &[])));

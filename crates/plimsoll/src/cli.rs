@@ -165,7 +165,7 @@ significance: for them, --fail-if ignores changes that may be due to chance.
 Exit codes: 0 no --fail-if condition is met, 2 a figure that no result has, 3 a condition of --fail-if \
 is met, only one of the results has its figure, or a result after the first is not valid.")]
     Compare(CompareArgs),
-    /// Serve results to a browser; tag, annotate, delete, import; describe the system under test
+    /// Serve, tag, annotate, delete, import; describe the tested system
     #[command(after_help = "\
 Examples:
   plimsoll results serve
@@ -175,7 +175,7 @@ Examples:
   plimsoll results sut init --dir /mnt/test")]
     #[command(subcommand)]
     Results(ResultsCommand),
-    /// Simulated systems, an emulated NFS server or WAN link, and other machines
+    /// Models of systems; emulated NFS server and WAN; check of hosts
     #[command(after_help = "\
 Examples:
   plimsoll systems list
