@@ -522,7 +522,7 @@ fn job_files_are_workloads_of_other_commands() {
     assert_eq!(rates, [100.0, 199.0, 199.0]);
     for (text, option, part) in [
         (
-            "[a]\nsize=1m\n[b]\nstonewall\n",
+            "[global]\nsize=1m\n[a]\n[b]\nstonewall\n",
             "--time=1s",
             "`plimsoll fio x.fio` runs all groups",
         ),
