@@ -60,6 +60,7 @@ impl Files {
             "--settle=0s",
             "--warmup=0s",
             "--time=150ms",
+            "--interval=1s",
             "--primary=p50",
         ]);
         command
