@@ -117,9 +117,9 @@ impl EventSource {
     }
 }
 
-/// Backlogs of the event schedule in the latest window, at the events that a worker took. The backlog at an event is the
-/// delay of the event plus the time of the events that all workers of the process dropped since the worker's first event
-/// in the window.
+/// Backlogs of the event schedule in the latest window, at the events that a worker took. The backlog at an event is
+/// the delay of the event plus the time of the events that all workers of the process dropped since the worker's first
+/// event in the window.
 #[derive(Default)]
 pub(crate) struct EventBacklog {
     window: u32,

@@ -14,7 +14,8 @@
 //! | `stationarity`, `backlog` | whether the rate stayed the same during a window, and whether the queue grew |
 //! | `batches`, `warm_up` | confidence intervals of a window's figures; rules that end a warm-up |
 //! | `event_effects` | effects of events on a run's throughput |
-//! | `curve`, `compare`, `student`, `regression` | load curves; differences between repeated runs, with Student's t distribution |
+//! | `curve`, `compare` | load curves; differences between repeated runs |
+//! | `student`, `regression` | Student's t distribution; linear regression of autocorrelated series |
 //! | `outcome` | the outcome of a run: windows, figures of ranks, failures, notes |
 //! | `simulated` | figures of a simulated storage system |
 //! | `system` | counters of the process and the machine |

@@ -33,8 +33,8 @@ pub(crate) struct Regression {
     freedom: u32,
 }
 
-/// Lag-1 autocorrelation, from 0 to [`MAX_CORRELATION`], of a series with the given residuals of a fit. `squares` is the sum
-/// of the squared residuals, above 0, and `parameters` the number of parameters of the fit.
+/// Lag-1 autocorrelation, from 0 to [`MAX_CORRELATION`], of a series with the given residuals of a fit. `squares` is
+/// the sum of the squared residuals, above 0, and `parameters` the number of parameters of the fit.
 pub(crate) fn autocorrelation(residuals: &[f64], squares: f64, parameters: f64) -> f64 {
     let n = residuals.len() as f64;
     let products: f64 = residuals.windows(2).map(|e| e[0] * e[1]).sum();

@@ -2,9 +2,10 @@
 //!
 //! Rates of neighbouring intervals are rarely independent, and a test that assumes independence calls most runs of a
 //! cached or queued system unsteady. The tests here estimate the lag-1 autocorrelation of the residuals, and count only
-//! as many intervals as would be independent (the module `regression`). A trend or a change of level is stated if chance
-//! explains the change with a probability below 1 %, and if the rate changes by more than 5 % of the window's mean. A
-//! change of level must also move the window's mean by more than 1 %: a short start-up of a long window does not matter.
+//! as many intervals as would be independent (the module `regression`). A trend or a change of level is stated if
+//! chance explains the change with a probability below 1 %, and if the rate changes by more than 5 % of the window's
+//! mean. A change of level must also move the window's mean by more than 1 %: a short start-up of a long window does
+//! not matter.
 
 use crate::regression::Regression;
 use crate::{Interval, Nanos};
@@ -27,8 +28,8 @@ const MIN_SLICE_OPS: u64 = 10;
 /// Change of the rate, as a fraction of the window's mean, up to which the rate counts as steady.
 const PRACTICAL_CHANGE: f64 = 0.05;
 
-/// Distance between the window's mean and the mean on the longer of two levels, as a fraction of the window's mean, up to
-/// which the rate counts as steady.
+/// Distance between the window's mean and the mean on the longer of two levels, as a fraction of the window's mean, up
+/// to which the rate counts as steady.
 const PRACTICAL_SHIFT: f64 = 0.01;
 
 /// Probability of a trend or change of level by chance, below which the change is stated.

@@ -101,8 +101,8 @@ pub struct MachineUse {
     pub steal_share: f64,
 }
 
-/// Traffic between page cache and storage in a period, from `/proc/vmstat`, and the state of the page cache at the start
-/// and at the end of the period, from `/proc/meminfo`.
+/// Traffic between page cache and storage in a period, from `/proc/vmstat`, and the state of the page cache at the
+/// start and at the end of the period, from `/proc/meminfo`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PageCacheUse {
     /// Bytes that the machine read from block devices.

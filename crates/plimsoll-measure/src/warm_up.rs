@@ -176,8 +176,8 @@ fn is_steady_by_mser(rates: &[f64]) -> bool {
 }
 
 /// Whether the rates rise or fall by more than a part of the mean, and by more than chance explains if the rates are
-/// independent. Rates that depend on each other have a trend by chance more often, which prolongs the warm-up. The rule of
-/// the standard error alone accepts a short series that begins low and then becomes high.
+/// independent. Rates that depend on each other have a trend by chance more often, which prolongs the warm-up. The rule
+/// of the standard error alone accepts a short series that begins low and then becomes high.
 fn has_trend(rates: &[f64]) -> bool {
     let trend = Regression::over_time(rates);
     let n = rates.len() as f64;

@@ -267,7 +267,7 @@ impl Plan {
         &self.variables[id.0 as usize]
     }
 
-    /// Prepares a number of the Plan for its uses.
+    /// Prepares a number of the Plan for drawing.
     ///
     /// # Errors
     /// If the parameters of a random variable are invalid: the violated rule as a sentence.

@@ -55,8 +55,8 @@ const DEFAULT_INTERVALS: [u64; 4] = [1000, 500, 200, 100];
 /// Number of intervals of a measured window that permits the estimate of confidence intervals.
 const MANY_INTERVALS: u32 = 40;
 
-/// Minimum length of a default interval for each worker, which bounds the processor time of the deliveries of the workers'
-/// figures at interval ends.
+/// Minimum length of a default interval for each worker, which bounds the processor time of the deliveries of the
+/// workers' figures at interval ends.
 const TIME_PER_WORKER: Duration = Duration::from_millis(8);
 
 impl Plan {
@@ -107,16 +107,14 @@ impl Phase {
         matches!(self, Self::Start | Self::StartStage { .. })
     }
 
-    /// Maximum time of a timed wait; `None` for other phases.
+    /// Maximum time of a wait that does not end by the work; `None` for other phases.
     fn max_time(&self) -> Option<Duration> {
         match self {
             Self::Wait {
-                until:
-                    Until::Elapsed { time }
-                    | Until::Steady { at_most: time, .. }
-                    | Until::Precise { at_most: time, .. },
+                until: Until::Done { .. },
                 ..
-            } => Some(*time),
+            } => None,
+            Self::Wait { until, .. } => until.max_time(),
             _ => None,
         }
     }
@@ -134,6 +132,32 @@ impl Phase {
     #[must_use]
     pub fn wait_for(time: Duration) -> Self {
         Self::wait(Until::Elapsed { time })
+    }
+}
+
+impl Until {
+    /// End of a measured window after `time`, or when the confidence interval of the main figure is within `percent`
+    /// percent of the figure.
+    #[must_use]
+    pub fn window(time: Duration, percent: Option<f64>) -> Self {
+        match percent {
+            Some(percent) => Self::Precise {
+                percent,
+                at_most: time,
+            },
+            None => Self::Elapsed { time },
+        }
+    }
+
+    /// Maximum length of the wait; `None` without a limit.
+    #[must_use]
+    pub fn max_time(self) -> Option<Duration> {
+        match self {
+            Self::Elapsed { time: most }
+            | Self::Steady { at_most: most, .. }
+            | Self::Precise { at_most: most, .. } => Some(most),
+            Self::Done { at_most } => at_most,
+        }
     }
 }
 

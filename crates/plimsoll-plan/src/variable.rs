@@ -287,7 +287,7 @@ impl Variable {
     }
 }
 
-/// Number of a workload that is prepared for its uses.
+/// Number of a workload, prepared for drawing.
 #[derive(Debug, Clone)]
 pub enum Number {
     /// Constant.
@@ -297,7 +297,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The number of one use: the constant, or a draw.
+    /// The constant, or a number drawn from the random variable.
     #[must_use]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         match self {

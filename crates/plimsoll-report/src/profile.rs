@@ -147,8 +147,8 @@ fn table(set: &ProfileSet, by_operation: bool) -> Table {
     table
 }
 
-/// Names and kinds of the operations of runs, without implicit opens. An implicit open has the name of the operation that
-/// opens the file.
+/// Names and kinds of the operations of runs, without implicit opens. An implicit open has the name of the operation
+/// that opens the file.
 fn explicit_operations(runs: &[Run]) -> Vec<(String, String)> {
     let names = operation_names(runs.iter()).into_iter().map(|(_, key)| key);
     let all: Vec<(String, String)> = names.collect();

@@ -52,8 +52,8 @@ fn parameters(sweep: SeriesOf<'_, Sweep>) -> impl Iterator<Item = &VariedParamet
     sweep.figures.parameters.iter()
 }
 
-/// The valid run with the highest throughput, the valid run with the lowest mean latency, and the number of runs that kept
-/// each promise.
+/// The valid run with the highest throughput, the valid run with the lowest mean latency, and the number of runs that
+/// kept each promise.
 fn achieved(sweep: SeriesOf<'_, Sweep>) -> Vec<Block> {
     let valid = || sweep.series.measured().filter(|run| run.is_valid());
     let name = |run: &SeriesRun| sweep.configuration(run.configuration).name.clone();

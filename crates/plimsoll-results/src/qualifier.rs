@@ -173,8 +173,8 @@ impl Run {
         Measured::of(self).share_of_others().ok()
     }
 
-    /// Share of other programs' reads in the traffic of the work directory's disk, from 0 to 1; 0 if other programs read
-    /// little, and `None` if unknown, such as in virtual time and for several hosts.
+    /// Share of other programs' reads in the traffic of the work directory's disk, from 0 to 1; 0 if other programs
+    /// read little, and `None` if unknown, such as in virtual time and for several hosts.
     #[must_use]
     pub fn disk_share_of_others(&self) -> Option<f64> {
         let (_, others, share) = Measured::of(self).reads_of_others()?;
@@ -434,8 +434,8 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Reads of other programs from the work directory's disk: name of the disk, number of bytes, and share in the disk's
-    /// traffic; `None` if unknown. Writes have no owner: the kernel writes dirty pages later.
+    /// Reads of other programs from the work directory's disk: name of the disk, number of bytes, and share in the
+    /// disk's traffic; `None` if unknown. Writes have no owner: the kernel writes dirty pages later.
     fn reads_of_others(&self) -> Option<(&'a str, u64, f64)> {
         if self.has_several_hosts() || self.run.clock == ClockKind::Virtual {
             return None;

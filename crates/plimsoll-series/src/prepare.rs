@@ -33,8 +33,8 @@ pub(crate) struct Preparation {
 }
 
 /// Runs the commands before a run, up to the first that fails, and waits by the rule `settle`. The output of the commands
-/// is appended to `commands.log` in the directory of the series, `dir`. The wait is short for unrest that lasted through
-/// the waits `earlier` of the series ([`Settling::lasting`]). Ends early when the user stops the series.
+/// is appended to `commands.log` in the directory of the series, `dir`. The wait is short for unrest that lasted
+/// through the waits `earlier` of the series ([`Settling::lasting`]). Ends early when the user stops the series.
 pub(crate) fn prepare(
     host: &dyn Host,
     dir: &Path,
@@ -83,8 +83,8 @@ fn wait(host: &dyn Host, rule: SettleRule, lasting: &[Unrest]) -> Settling {
     }
 }
 
-/// Takes samples until a sample shows no unrest, the limit has passed since `begun`, or the user stops the series. After
-/// [`LASTING_LIMIT`], a sample that shows only the unrest `lasting` ends the wait too.
+/// Takes samples until a sample shows no unrest, the limit has passed since `begun`, or the user stops the series.
+/// After [`LASTING_LIMIT`], a sample that shows only the unrest `lasting` ends the wait too.
 fn until_rest(
     host: &dyn Host,
     begun: Instant,

@@ -53,6 +53,11 @@ pub trait Target: Send + Sync + 'static {
         None
     }
 
+    /// Whether the target stores the bytes of writes.
+    fn stores_data(&self) -> bool {
+        self.keeps_files() || self.block_device_bytes().is_some()
+    }
+
     /// Descriptors of this process that the sessions use; `ulimit -n` limits their number.
     fn descriptors(&self) -> Descriptors {
         Descriptors::default()

@@ -405,8 +405,8 @@ impl Scenario {
     }
 
     /// Whether every object of a pattern exists before another rank reads the object. A lost or stopped rank creates no
-    /// objects, and a reading rank that starts early, by at most the jitter of the network, may overtake the creating
-    /// rank; so may a rank without slow calls.
+    /// objects. A reading rank that starts early, by at most the jitter of the network, may overtake the creating rank,
+    /// and so may a reading rank whose calls are faster than the slow calls of the creating rank.
     pub(crate) fn has_all_objects(&self) -> bool {
         let (Load::Pattern(pattern), Some(files)) = (&self.workload.load, &self.files) else {
             return true;

@@ -220,7 +220,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = values::repeats)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub repeat: Option<u32>,
-    /// Print the line `IO Summary` of Filebench after the report, for each measured window, for scripts that read the line
+    /// Print the line `IO Summary` of Filebench after the report, for each measured window, for scripts that read the
+    /// line
     #[arg(long, conflicts_with_all = ["repeat", "format"], help_heading = "Output")]
     pub filebench: bool,
     #[arg(long, help = settle::settle_help("before each run of --repeat", "0s"), requires = "repeat")]

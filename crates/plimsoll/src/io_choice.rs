@@ -1,11 +1,13 @@
-//! Access to a run's files by system calls or through io_uring: by the option `io` in the URL of a `posix` target; in a
-//! URL without options, by the workload.
+//! Access to a run's files by system calls or through io_uring: by the option `io` in the URL of a `posix` or `device`
+//! target; in a URL without the option, by the workload.
 //!
 //! The URL of the results has the chosen method, and a Plan for io_uring has an extra row for completion delays. Every
 //! rank derives the URL from the Plan of rank 0, so that all ranks use the same method.
 
 use plimsoll_plan::{Note, Plan};
-use plimsoll_target::{DEFAULT_TARGET, IoMethod, io_method};
+use plimsoll_target::{
+    DEFAULT_TARGET, IoMethod, device_of, io_method, is_local, option_of, with_option,
+};
 
 /// Number of workers above which `io=auto` selects io_uring for direct I/O.
 const AUTO_WORKERS: u64 = 64;
@@ -13,7 +15,7 @@ const AUTO_WORKERS: u64 = 64;
 /// Selects the method for a Plan on a target, and adds the row of completion delays if needed.
 pub fn choose(target: &str, plan: &mut Plan) {
     let uses_uring = match io_method(target) {
-        IoMethod::Sync => is_local(target) && plan.queues_transfers(),
+        IoMethod::Sync => leaves_choice(target) && plan.queues_transfers(),
         IoMethod::Uring => true,
         IoMethod::Auto => {
             let (uses_uring, why) = automatic(plan);
@@ -33,16 +35,17 @@ pub fn target_of(target: &str, plan: &Plan) -> String {
         // The options of the URL besides `io` configure io_uring, so that the URL for system calls has no options.
         (IoMethod::Auto, false) => DEFAULT_TARGET.into(),
         // fio has a queue for each process.
-        (IoMethod::Sync, true) if is_local(target) => {
-            format!("{DEFAULT_TARGET}:?io=uring&lanes={}", plan.processes())
+        (IoMethod::Sync, true) if leaves_choice(target) => {
+            let lanes = plan.processes().to_string();
+            with_option(&with_option(target, "io", "uring"), "lanes", &lanes)
         }
         (IoMethod::Sync | IoMethod::Uring, _) => target.into(),
     }
 }
 
-/// Whether the target is the local file system, without options.
-fn is_local(target: &str) -> bool {
-    target.strip_suffix(':').unwrap_or(target) == DEFAULT_TARGET
+/// Whether the URL of a target that takes the option `io` lacks the option.
+fn leaves_choice(target: &str) -> bool {
+    (is_local(target) || device_of(target).is_some()) && option_of(target, "io").is_none()
 }
 
 /// Whether `io=auto` selects io_uring for the Plan, and the sentence that says why.

@@ -35,7 +35,7 @@ enum Place {
 /// The place of the parameter `name`. A parameter of the workload has precedence over other places of the same name.
 ///
 /// # Errors
-/// If no place has the name; the message names the parameters that can vary.
+/// If the name is no parameter; the message names the parameters that can vary.
 fn place_of(
     name: &str,
     source: &WorkloadSource,
@@ -151,8 +151,8 @@ fn source_of(recipe: &Recipe) -> WorkloadSource {
     }
 }
 
-/// The configuration of `values`, which are names of parameters with texts, without a name of its own. `first` is the work
-/// directory of the series' first configuration, which replaces a temporary work directory.
+/// The configuration of `values`, which are names of parameters with texts, without a name of its own. `first` is the
+/// work directory of the series' first configuration, which replaces a temporary work directory.
 ///
 /// # Errors
 /// If a parameter cannot vary, or the workload or the target refuses a value.
@@ -203,8 +203,8 @@ pub fn configuration(
     new_series::configuration(plan, &target, events)
 }
 
-/// First value of a search over the parameter `name` if the user gives no first value: the value by the settings, by the
-/// workload or by the target's URL.
+/// First value of a search over the parameter `name` if the user gives no first value: the value by the settings, by
+/// the workload or by the target's URL.
 ///
 /// # Errors
 /// If the parameter cannot vary, or its value is not a whole number.

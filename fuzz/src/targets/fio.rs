@@ -26,7 +26,7 @@ pub fn run(data: &[u8]) {
             page_bytes: 4096,
         },
     };
-    // The last line is an option of the command line.
+    // A last line `NAME=VALUE` is set as by `--set`.
     let set = text.lines().next_back().and_then(|l| l.split_once('='));
     let sets: Vec<_> = set.map(|(n, v)| (n.to_owned(), v.to_owned())).into_iter().collect();
     check(parse_file(text, "fuzz.fio", &sets, &surroundings));

@@ -105,8 +105,8 @@ impl Compiled {
             Program::Job(job) => {
                 job.for_each_row(&mut |row| compiled.rows.push(row.0));
                 compiled.slots = job.open_files.min(job.files);
-                // Mapped reads copy to a file in memory, which the worker keeps open. A mapped write may open another file
-                // in memory, from which the write copies.
+                // Mapped reads copy to a file in memory, which the worker keeps open. A mapped write may open another
+                // file in memory, from which the write copies.
                 let mapped = job.transfers().filter(|t| t.access.mapped);
                 let in_memory = mapped.map_or(0, |t| {
                     u32::from(t.reads.is_some()) + u32::from(t.writes.is_some())

@@ -7,7 +7,8 @@ use plimsoll_plan::{Op, Step, Value};
 struct OpenSlots {
     /// Slots that may hold an open file.
     files: u128,
-    /// Slots with an asynchronous write since their last close, for which `posix` duplicates the descriptor of the file.
+    /// Slots with an asynchronous write since their last close, for which `posix` duplicates the descriptor of the
+    /// file.
     doubled: u128,
 }
 

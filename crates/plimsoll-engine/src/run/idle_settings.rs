@@ -2,7 +2,7 @@
 //! file are noted.
 
 use super::host;
-use plimsoll_plan::{Bytes, Cold, OpKind, Phase, Plan, Until};
+use plimsoll_plan::{Bytes, Cold, OpKind, Phase, Plan};
 use plimsoll_target::Target;
 
 /// Reasons to refuse the run: options of the command line that have no effect on this target and machine, as sentences.
@@ -67,17 +67,7 @@ fn rate(plan: &Plan) -> Option<String> {
         match phase {
             Phase::OpenWindow => is_open = true,
             Phase::CloseWindow => is_open = false,
-            Phase::Wait { until, .. } if is_open => match until {
-                Until::Elapsed { time }
-                | Until::Steady { at_most: time, .. }
-                | Until::Precise { at_most: time, .. }
-                | Until::Done {
-                    at_most: Some(time),
-                } => {
-                    seconds += time.as_secs_f64();
-                }
-                Until::Done { at_most: None } => return None,
-            },
+            Phase::Wait { until, .. } if is_open => seconds += until.max_time()?.as_secs_f64(),
             _ => {}
         }
     }

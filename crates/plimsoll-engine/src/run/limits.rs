@@ -38,9 +38,9 @@ fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
     group.workers().div_ceil(u64::from(ranks.max(1)))
 }
 
-/// Bytes of the buffers of a rank's workers; 0 on a target that moves no data.
+/// Bytes of the buffers of a rank's workers; 0 on a target that stores no data.
 pub(super) fn buffers(target: &dyn Target, plan: &Plan, ranks: u32) -> u128 {
-    if !target.keeps_files() && target.block_device_bytes().is_none() {
+    if !target.stores_data() {
         return 0;
     }
     let of = |g: &WorkerGroup| {

@@ -425,7 +425,7 @@ impl<'a> LoadPhase<'a> {
     fn wait(&mut self, until: Until, snapshots: Option<Snapshots>, observer: &mut dyn Observer) {
         let mut end = max_wait(until).map_or(Nanos::MAX, |time| self.cursor.saturating_add(time));
         let mut rule = self.rule_of(until, self.cursor);
-        // A warm-up that a rule ended left virtual time at the cursor. A later hold is of a later wait.
+        // A warm-up that a rule ended left virtual time at the cursor. A hold after the cursor belongs to a later wait.
         if rule.is_none() && self.shared.deadline.hold() == self.cursor {
             self.release_hold();
         }
@@ -441,7 +441,8 @@ impl<'a> LoadPhase<'a> {
         });
         while !self.has_reached(end, rule.is_some()) && !self.is_over() {
             let is_due = rule.as_ref().is_some_and(|rule| self.is_look_due(rule));
-            // The progress up to a look in virtual time is collected after virtual time has stopped.
+            // Virtual time has stopped at the instant of a due look, so that all figures up to the instant are
+            // collected.
             self.check_progress(observer);
             if let Some(mut due) = rule.take_if(|_| is_due) {
                 match self.look(&mut due, end) {
@@ -642,10 +643,5 @@ fn read_clocks(clock: &Clock) -> (Nanos, SystemTime, Instant) {
 
 /// The maximum length of a wait in nanoseconds; `None` without a limit.
 fn max_wait(until: Until) -> Option<Nanos> {
-    let time = match until {
-        Until::Elapsed { time } => Some(time),
-        Until::Steady { at_most, .. } | Until::Precise { at_most, .. } => Some(at_most),
-        Until::Done { at_most } => at_most,
-    };
-    time.map(|time| time.as_nanos() as Nanos)
+    until.max_time().map(|time| time.as_nanos() as Nanos)
 }

@@ -362,7 +362,7 @@ impl Preflight {
         // No operation on a name of a file may reach a block device.
         let of_device = plan.operations.iter();
         let is_device = pool.target.block_device_bytes().is_some();
-        // A Plan with other files is refused already.
+        // A Plan that the device cannot serve at all needs no refusal of single operations.
         let of_device = of_device.filter(|_| is_device && self.refusals.is_empty());
         let of_device = of_device.map(|operation| (operation.kind, operation.name.clone()));
         for (kind, name) in of_mixes.chain(of_jobs).chain(of_device) {

@@ -536,7 +536,7 @@ impl Runner<'_> {
 
     /// Drops the files that the Plan wants cold from the page cache, or all caches of the machine.
     fn make_cold(&self, pool: &SetupPool, states: &[Arc<FilesetState>]) -> Result<(), EngineError> {
-        if !pool.target.keeps_files() && pool.target.block_device_bytes().is_none() {
+        if !pool.target.stores_data() {
             return Ok(());
         }
         for state in states {

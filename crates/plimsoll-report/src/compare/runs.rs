@@ -365,8 +365,8 @@ fn of_work_dir(run: &Run, fact: fn(&WorkDir) -> Option<String>) -> String {
     }
 }
 
-/// Figures of the first runs of two sets that are too different: the figure of the first set that has the figure, and the
-/// figure and the name of the first set that differs. `None` if no figure is too different.
+/// Figures of the first runs of two sets that are too different: the figure of the first set that has the figure, and
+/// the figure and the name of the first set that differs. `None` if no figure is too different.
 fn far_apart<'a>(
     sets: &[RunSet<'a>],
     figure: impl Fn(&Run) -> Option<f64>,

@@ -7,8 +7,8 @@ use std::ops::Range;
 /// Maximum number of load points of one curve, and of values of one parameter: at the usual ten minutes each, a week.
 pub const MAX_POINTS: u64 = 1000;
 
-/// Maximum load that can be requested, in business metrics, and maximum value of a searched parameter, in the unit of the
-/// search.
+/// Maximum load that can be requested, in business metrics, and maximum value of a searched parameter, in the unit of
+/// the search.
 pub const MAX_LOAD: u64 = 1_000_000_000_000;
 
 /// Loads in increasing order, each at least 1; never empty.
@@ -170,7 +170,7 @@ impl Reader<'_> {
     }
 }
 
-/// Positions of the parts of a range `FIRST..LAST/STEP` in a text.
+/// Byte ranges of the parts of a range `FIRST..LAST/STEP` in a text.
 pub(super) struct RangePlaces {
     pub(super) first: Range<usize>,
     pub(super) last: Range<usize>,

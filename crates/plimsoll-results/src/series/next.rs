@@ -64,8 +64,8 @@ pub trait Strategy {
     }
 
     /// Whether the runs of the series use each other's files: one data set that grows with the load, or the filesets of
-    /// configurations in one work directory, where the engine creates filesets that an earlier run changed or that do not
-    /// exist. The end of the series releases the work directory.
+    /// configurations in one work directory, where the engine creates filesets that an earlier run changed or that do
+    /// not exist. The end of the series releases the work directory.
     fn shares_files(&self, series: &Series) -> bool {
         let _ = series;
         false
@@ -125,8 +125,8 @@ pub(super) fn missing_of(
     planned.filter(is_missing).collect()
 }
 
-/// End of a series whose runs do not depend on each other, after the last run. A series with failed runs ends as failed,
-/// so that `resume` can repeat the failed runs.
+/// End of a series whose runs do not depend on each other, after the last run. A series with failed runs ends as
+/// failed, so that `resume` can repeat the failed runs.
 pub(super) fn end_of_independent(series: &Series) -> Step {
     let failed = series.runs.iter();
     let failed = failed.filter(|run| run.verdict == Verdict::Failed).count();

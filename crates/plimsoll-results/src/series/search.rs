@@ -65,8 +65,8 @@ impl LoadSearch {
         }
     }
 
-    /// The next run of the search, at a load or at a value of the parameter. The configuration of a new value follows the
-    /// configurations of the series.
+    /// The next run of the search, at a load or at a value of the parameter. The configuration of a new value follows
+    /// the configurations of the series.
     fn run(&self, series: &Series, load: u64, purpose: Purpose) -> NextRun {
         let number = series.measured().count() + 1;
         let next = NextRun {

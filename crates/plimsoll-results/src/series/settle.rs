@@ -54,8 +54,8 @@ pub struct Settling {
     pub waited_for: Vec<Unrest>,
     /// What was still not at rest when the wait ended; empty if the machine came to rest.
     pub remaining: Vec<Unrest>,
-    /// Whether the wait ended before its limit because only lasting unrest remained: unrest that also remained at the end
-    /// of an earlier wait of the series.
+    /// Whether the wait ended before its limit because only lasting unrest remained: unrest that also remained at the
+    /// end of an earlier wait of the series.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lasting: bool,
 }
@@ -145,9 +145,9 @@ impl fmt::Display for Unrest {
 }
 
 impl Settling {
-    /// Lasting unrest, for which the next wait is short: the unrest that remained at the end of the waits `earlier`, from
-    /// first to last, since the machine last came to rest. Dirty pages that shrank to less than half during a wait are
-    /// not lasting, because a further wait helps.
+    /// Lasting unrest, for which the next wait is short: the unrest that remained at the end of the waits `earlier`,
+    /// from first to last, since the machine last came to rest. Dirty pages that shrank to less than half during a wait
+    /// are not lasting, because a further wait helps.
     #[must_use]
     pub fn lasting<'a>(earlier: impl Iterator<Item = &'a Self>) -> Vec<Unrest> {
         let mut lasting = Vec::new();

@@ -75,8 +75,8 @@ impl Sweep {
         cells
     }
 
-    /// Name of the configuration of a combination, such as `iosize=4k,nthreads=2`, and name of the configuration's results
-    /// directory, which differs from the directories of the configurations `before`.
+    /// Name of the configuration of a combination, such as `iosize=4k,nthreads=2`, and name of the configuration's
+    /// results directory, which differs from the directories of the configurations `before`.
     #[must_use]
     pub fn names(cell: &[(String, String)], before: &[Configuration]) -> (String, String) {
         let pairs: Vec<String> = cell.iter().map(|(n, v)| format!("{n}={v}")).collect();

@@ -49,7 +49,7 @@ impl BlockDevice {
         Self::of_stat(&rustix::fs::stat(path).ok()?)
     }
 
-    /// The device of a device file with these attributes; `None` for any other file.
+    /// The device of a device file with the attributes `stat`; `None` for any other file.
     pub(super) fn of_stat(stat: &Stat) -> Option<Self> {
         let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
         is_device.then(|| Self {

@@ -2,8 +2,8 @@
 //!
 //! The user repeats the serial of the device, so that a wrong letter in a path overwrites nothing. The target holds an
 //! exclusive open of the device (`O_EXCL`): the kernel refuses the open while a file system of the device is mounted,
-//! and refuses mounts while the target is open. All other opens go through the exclusive open (`/proc/self/fd`), so that
-//! no change of names in `/dev` leads to another device.
+//! and refuses mounts while the target is open. All other opens go through the exclusive open (`/proc/self/fd`), so
+//! that no change of names in `/dev` leads to another device.
 
 use super::block_device::BlockDevice;
 use super::uring::{IoOptions, OPTIONS as IO_OPTIONS};
@@ -31,8 +31,8 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     row_names: no_rows,
 };
 
-/// Files of sysfs with the identity of a device, below the directory of the device, and where the user finds the text:
-/// the first file with a text is the most usual identity.
+/// Files below the sysfs directory of a device that identify the device, each with the place where the user reads the
+/// same text; the most usual identity comes first.
 const IDENTITIES: [(&str, &str); 7] = [
     ("device/serial", LSBLK),
     ("serial", LSBLK),
@@ -54,7 +54,7 @@ const LSBLK: &str = "the column `SERIAL` of `lsblk -o NAME,SERIAL`";
 /// The vital product data page 0x80 of SCSI, which has a header of four bytes.
 const VPD_SERIAL: &str = "device/vpd_pg80";
 
-/// A block device, as sysfs describes the device. Displays model and size.
+/// A block device, as sysfs describes the device. `Display` writes model and size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
     pub(super) numbers: BlockDevice,
@@ -74,7 +74,7 @@ impl fmt::Display for DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Description for the results.
+    /// Path, model, size and serial of the device, for the results.
     pub(super) fn describe(&self, path: &Path) -> String {
         format!(
             "{}, {}: {self}, serial {}",
@@ -130,8 +130,8 @@ impl DeviceInfo {
         })
     }
 
-    /// Checks that a serial is an identity of the device. The message of a wrong serial does not have the right serial,
-    /// which the user looks up and compares.
+    /// Checks that a serial is an identity of the device. The message about a wrong serial omits the right serial, so
+    /// that the user looks up the serial and compares.
     fn check(&self, url: &DeviceUrl<'_>) -> Result<(), TargetError> {
         if self.identities.iter().any(|known| known == url.serial) {
             return Ok(());
@@ -176,7 +176,7 @@ pub fn look_at_device(path: &Path) -> Result<DeviceInfo, String> {
         .map_err(|why| format!("`{shown}` {why}"))
 }
 
-/// A parsed URL.
+/// A parsed URL of the scheme `device`.
 struct DeviceUrl<'u> {
     text: UrlParser<'u>,
     path: &'u str,
@@ -223,12 +223,12 @@ impl<'u> DeviceUrl<'u> {
     }
 }
 
-/// Whether a URL has the scheme of this target.
+/// Whether a URL has the scheme `device`.
 pub(crate) fn is_device(url: &str) -> bool {
     url.split(':').next() == Some(SCHEME.name)
 }
 
-/// Path of the device in a URL, which may be wrong.
+/// Path of the device in a URL of the scheme `device`, whether or not the rest of the URL is valid.
 pub(crate) fn path_of(url: &str) -> &Path {
     let text = UrlParser {
         scheme: SCHEME.name,
@@ -245,7 +245,7 @@ pub(super) fn options(url: &str) -> Result<IoOptions, TargetError> {
     DeviceUrl::parse(url).map(|parsed| parsed.io)
 }
 
-/// Opens the device for both purposes: an open changes nothing.
+/// Opens the device for either purpose: an open changes nothing.
 pub(crate) fn connect(url: &str, _: &WorkDirSpec, _: Purpose) -> Result<Posix, TargetError> {
     open(url)
 }
@@ -254,7 +254,7 @@ pub(super) fn open(url: &str) -> Result<Posix, TargetError> {
     let url = DeviceUrl::parse(url)?;
     let path = Path::new(url.path);
     let wrong = |why: String| url.text.wrong(url.path, why);
-    // An open of another kind of device could wait, or change the device.
+    // The open of another kind of device, such as a tape, may block or change the device.
     let found = look_at_device(path).map_err(wrong)?;
     found.check(&url)?;
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;

@@ -53,7 +53,7 @@ pub(crate) struct Posix {
     path: PathBuf,
     aio: Arc<AioThreadPool>,
     found: WorkDirOrigin,
-    /// The block device that `root` is; `None` if `root` is a directory.
+    /// Block device to which `root` is open; `None` if `root` is a directory.
     device: Option<DeviceInfo>,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct LocatedPath {
     dir: Option<(u64, usize)>,
     /// Whether the path is relative and has no `..`, like all paths of a Plan.
     goes_down: bool,
-    /// Whether the path stays the same whatever is located, as on a block device.
+    /// Whether no locate changes the path, as on a block device.
     is_fixed: bool,
 }
 
@@ -66,8 +66,8 @@ impl LocatedPath {
         }
     }
 
-    /// The flags of openat2, and the permissions of a file that the open creates. A fixed path is a link of `/proc` to
-    /// an open device, which an open follows, and neither creates nor truncates.
+    /// The flags of openat2, and the permissions of a file that the open creates. A fixed path is a link in `/proc` to
+    /// an open device: the open follows the link, and neither creates nor truncates a file.
     #[inline(always)]
     pub(super) fn flags_and_mode(&self, how: OpenHow) -> (OFlags, Mode) {
         if self.is_fixed {

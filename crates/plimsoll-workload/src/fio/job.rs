@@ -68,7 +68,7 @@ pub(super) struct At<T> {
     pub(super) span: Span,
 }
 
-/// Block device of a job.
+/// Block device that a job names.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) path: String,
@@ -81,7 +81,7 @@ pub(super) struct Files {
     /// Names of files that all clones of the job share; empty for files of the job's own.
     pub(super) names: Vec<String>,
     pub(super) names_span: Span,
-    /// The block device that is the only name.
+    /// Block device, if the only name is the path of a block device.
     pub(super) device: Option<At<Device>>,
     pub(super) count: u32,
     pub(super) file_bytes: Option<At<u64>>,
@@ -116,7 +116,7 @@ pub(super) struct LatencyTarget {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Steady {
     pub(super) rule: SteadyRule,
-    /// Length of the load before the rule counts.
+    /// Length of the load before the rule judges the rate.
     pub(super) ramp: Duration,
     /// Length of the part of the load that the rule judges, and of the measured window.
     pub(super) over: Duration,
@@ -568,7 +568,10 @@ impl Reader<'_> {
         });
         let text = self.text("ioengine").map(|t| t.value);
         match text.as_deref().map(str::trim) {
-            Some("libaio" | "posixaio") => self.note("ioengine", "transfers go through io_uring"),
+            Some("libaio" | "posixaio") => self.note(
+                "ioengine",
+                "transfers of local files and devices go through io_uring",
+            ),
             Some("vsync" | "pvsync" | "pvsync2") => {
                 self.note("ioengine", "each transfer is one pread(2) or pwrite(2)");
             }
@@ -1202,7 +1205,7 @@ fn spread_of(text: &str) -> Result<Option<Spread>, String> {
     Ok(Some(spread))
 }
 
-/// The names of a list with colons between the names; a backslash before a colon makes the colon a part of the name.
+/// Splits a list of names at colons. A backslash before a colon makes the colon a part of the name.
 fn file_names(list: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut letters = list.chars().peekable();

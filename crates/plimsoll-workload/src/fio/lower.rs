@@ -366,27 +366,18 @@ impl Lowerer<'_> {
             let help = "`stonewall` begins a run of its own";
             self.fail(job.span, message, "this job", help);
         }
-        let system_calls = match device.zip(self.context.raw_device.as_ref()) {
+        let local = match device.zip(self.context.raw_device.as_ref()) {
             None => "posix".to_owned(),
             Some((device, serial)) => format!("device:{}?serial={serial}", device.value.path),
         };
+        if engine == Some("io_uring") && jobs.iter().any(|job| job.depth > 1) {
+            plan.notes.push(Note::from(
+                "a depth of N is N workers, which take the transfers of their job in order; the threads of the rings are \
+                 as many as the jobs with their clones"
+                    .to_owned(),
+            ));
+        }
         match engine {
-            Some("io_uring") => {
-                if jobs.iter().any(|job| job.depth > 1) {
-                    plan.notes.push(Note::from(
-                        "a depth of N is N workers, which take the transfers of their job in order; the threads of the \
-                         rings are as many as the jobs with their clones"
-                            .to_owned(),
-                    ));
-                }
-                match device {
-                    None => "posix".into(),
-                    Some(_) => {
-                        let clones: u64 = jobs.iter().map(|job| u64::from(job.clones)).sum();
-                        format!("{system_calls}&io=uring&lanes={clones}")
-                    }
-                }
-            }
             Some("null") => "null:".into(),
             Some("nfs") => match nfs_url {
                 Some(url) => nfs_target(&url),
@@ -397,7 +388,7 @@ impl Lowerer<'_> {
                     String::new()
                 }
             },
-            _ => system_calls,
+            _ => local,
         }
     }
 
@@ -431,7 +422,7 @@ impl Lowerer<'_> {
                 .filter_map(move |job| job.commands[which].clone());
             all.map(|command| Phase::System { command })
         };
-        // A device has its bytes.
+        // A device needs no population: its bytes exist.
         let is_made = jobs.iter().all(|job| job.files.device.is_none());
         let populate = is_made.then_some(Phase::Populate { filesets });
         let mut script: Vec<Phase> = populate.into_iter().collect();
@@ -449,13 +440,10 @@ impl Lowerer<'_> {
         script.extend(warmups.map(|warmup| Phase::wait(warmup.into())));
         script.push(Phase::OpenWindow);
         let endless = jobs.iter().any(|job| job.time_based.is_some());
-        script.push(match window.filter(|_| endless) {
-            Some(at_most) => Phase::wait(match self.overrides.precision {
-                Some(percent) => Until::Precise { percent, at_most },
-                None => Until::Elapsed { time: at_most },
-            }),
-            None => Phase::wait(Until::Done { at_most: window }),
-        });
+        script.push(Phase::wait(match window.filter(|_| endless) {
+            Some(time) => Until::window(time, self.overrides.precision),
+            None => Until::Done { at_most: window },
+        }));
         script.extend([Phase::CloseWindow, Phase::Stop]);
         script.extend(commands(1));
         script
@@ -560,11 +548,7 @@ impl Lowerer<'_> {
             (Some(each), _) => each,
             (None, Some(all)) => {
                 // All files have one size, which the clone with the last offset needs.
-                let increments = job
-                    .offset_increment
-                    .saturating_mul(u64::from(job.clones - 1));
-                let each = all.value / count;
-                each.saturating_add(job.offset).saturating_add(increments)
+                last_offset(job).saturating_add(all.value / count)
             }
             (None, None) if matches!(job.engine.value, Engine::Names(_)) => 0,
             (None, None) => {
@@ -658,22 +642,19 @@ impl Lowerer<'_> {
         Some((id, bytes))
     }
 
-    /// Refuses a job that reaches behind the end of its device of `bytes` bytes.
+    /// Refuses a job that reaches beyond the end of its device of `bytes` bytes.
     fn check_reach(&mut self, job: &Job, bytes: u64) -> Option<()> {
-        let others = u64::from(job.clones - 1);
-        let begin = job.offset_increment.saturating_mul(others);
-        let begin = begin.saturating_add(job.offset);
         let span = job.files.bytes.map_or(job.span, |at| at.span);
-        if job.files.bytes.is_none() && job.offset_increment > 0 && others > 0 {
+        if job.files.bytes.is_none() && job.offset_increment > 0 && job.clones > 1 {
             let message = "clones with different offsets on a device need a `size`";
             let help = "`size=SIZE` of the part of each clone";
             self.fail(span, message, "this job", help);
             return None;
         }
-        let end = begin.saturating_add(job.files.bytes.map_or(1, |at| at.value));
+        let end = last_offset(job).saturating_add(job.files.bytes.map_or(1, |at| at.value));
         if end > bytes {
             let message = format!(
-                "the job ends {} bytes behind the end of the device",
+                "the job ends {} bytes beyond the end of the device",
                 end - bytes
             );
             let label = format!("the device has {bytes} bytes");
@@ -688,11 +669,7 @@ impl Lowerer<'_> {
         let used = [job.reads, job.writes].into_iter().zip(&job.sizes);
         let used = used.filter_map(|(is_used, sizes)| is_used.then_some(sizes));
         let block = used.map(|sizes| align_of(job, sizes)).max().unwrap_or(1);
-        let increments = job
-            .offset_increment
-            .saturating_mul(u64::from(job.clones - 1));
-        let begin = job.offset.saturating_add(increments);
-        let room = file_bytes.saturating_sub(begin);
+        let room = file_bytes.saturating_sub(last_offset(job));
         if span_of(job).unwrap_or(room).min(room) < block {
             let given = job.files.file_bytes.or(job.files.bytes);
             let span = given.map_or(job.span, |at| at.span);
@@ -779,6 +756,14 @@ impl Lowerer<'_> {
 /// Whether the job flushes files; a job that only reads does not.
 fn flushes(job: &Job) -> bool {
     job.writes && (job.flushes_at_end || job.fsync.is_some() || job.fdatasync.is_some())
+}
+
+/// First byte of each file that the last clone accesses.
+fn last_offset(job: &Job) -> u64 {
+    let increments = job
+        .offset_increment
+        .saturating_mul(u64::from(job.clones - 1));
+    job.offset.saturating_add(increments)
 }
 
 /// Multiple of bytes at which offsets lie.

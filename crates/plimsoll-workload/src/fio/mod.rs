@@ -40,8 +40,8 @@ pub fn is_settable(name: &str) -> bool {
     options::find(name).is_some_and(|o| matches!(o.handling, options::Handling::Done))
 }
 
-/// Parses a job file with its included files. `name` is the path of the file. All jobs have the settings `sets`, names of
-/// options with values, instead of their own.
+/// Parses a job file with its included files. `name` is the path of the file. All jobs have the settings `sets`, names
+/// of options with values, instead of their own.
 ///
 /// # Errors
 /// All problems of the texts, with their places.

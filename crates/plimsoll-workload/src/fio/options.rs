@@ -28,7 +28,7 @@ pub(super) enum Handling {
 /// An option of fio's jobs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JobOption {
-    /// Name by which the option is known here.
+    /// Main name of the option.
     pub(super) name: &'static str,
     /// Other names of the option.
     aliases: &'static [&'static str],

@@ -148,7 +148,10 @@ const MAIN_OPTIONS: [(&str, &str); 4] = [
     ("numjobs", "1"),
 ];
 
-/// Name of the settings of all jobs in messages.
+/// Options that give the sizes of transfers.
+const SIZES: [&str; 3] = ["bs", "bsrange", "bssplit"];
+
+/// Name of the text of `--set` in messages.
 const SETS: &str = "--set";
 
 /// Name of the command line in messages.
@@ -414,7 +417,11 @@ impl<'a> Parser<'a> {
             let _ = self.setting(name, name_span, Some((value.clone(), value_span)));
         }
         self.jobs = jobs;
+        let sets_sizes = self.global.iter().any(|s| SIZES.contains(&s.option.name));
         for job in &mut self.jobs {
+            // Of the options with sizes, fio uses one, whatever their order.
+            job.settings
+                .retain(|s| !sets_sizes || !SIZES.contains(&s.option.name));
             job.settings.extend(self.global.iter().cloned());
         }
     }

@@ -284,8 +284,8 @@ impl Lowerer<'_> {
         self.workload.file.component.iter().map(of).sum::<f64>() as u64
     }
 
-    /// Rate of all processes together by the workload's rates, the load and the scale, in operations per second, before a
-    /// rate of the command line changes the rates.
+    /// Rate of all processes together by the workload's rates, the load and the scale, in operations per second, before
+    /// a rate of the command line changes the rates.
     fn scheduled_rate(&self) -> f64 {
         self.rates().sum::<f64>() * self.load as f64 * self.scale
     }
@@ -355,13 +355,7 @@ impl Lowerer<'_> {
         if !warmup.is_zero() {
             script.push(Phase::wait(warmup.into()));
         }
-        let until = match self.overrides.precision {
-            Some(percent) => Until::Precise {
-                percent,
-                at_most: time,
-            },
-            None => Until::Elapsed { time },
-        };
+        let until = Until::window(time, self.overrides.precision);
         let measure = [Phase::OpenWindow, Phase::wait(until), Phase::CloseWindow];
         script.extend(measure);
         script.push(Phase::Stop);

@@ -67,6 +67,16 @@ pub fn groups_on_device(text: &str) -> Result<Vec<Group>, Diagnostics> {
     )
 }
 
+/// Plan of the only group of a job file whose jobs have the settings `sets`.
+pub fn plan_with(text: &str, sets: &[(&str, &str)]) -> Plan {
+    let sets: Vec<_> = sets
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let input = with_surroundings(|s| parse_file(text, "dir/job.fio", &sets, s));
+    lowered(input, None).unwrap().remove(0).plan
+}
+
 /// Groups of the jobs of a job file.
 pub fn groups(text: &str) -> Result<Vec<Group>, Diagnostics> {
     lowered(

@@ -11,7 +11,7 @@ fn jobs_share_a_device_of_its_whole_size() {
     let mut groups = groups_on_device(text).unwrap();
     assert_eq!(groups.len(), 1);
     let group = groups.remove(0);
-    assert_eq!(group.target, "device:/dev/sdb?serial=S1&io=uring&lanes=3");
+    assert_eq!(group.target, "device:/dev/sdb?serial=S1");
     let plan = group.plan;
     let [fileset] = &plan.filesets[..] else {
         panic!("{:?}", plan.filesets)
@@ -89,12 +89,12 @@ fn what_a_device_lacks_is_refused_at_its_place() {
         (
             "size=1m\noffset=4k",
             3,
-            "the job ends 4096 bytes behind the end of the device",
+            "the job ends 4096 bytes beyond the end of the device",
         ),
         (
             "size=512k\noffset_increment=512k\nnumjobs=3",
             3,
-            "the job ends 524288 bytes behind the end of the device",
+            "the job ends 524288 bytes beyond the end of the device",
         ),
         (
             "offset_increment=4k\nnumjobs=2",

@@ -1,6 +1,6 @@
 //! Job files of fio: sections, inheritance, comments, included files and replaced words.
 
-use super::common::{error, group, groups, plan, plan_of, transfers};
+use super::common::{error, group, groups, plan, plan_of, plan_with, transfers};
 use plimsoll_plan::Value;
 
 fn size(plan: &plimsoll_plan::Plan) -> u64 {
@@ -34,6 +34,17 @@ bs=32k
     assert_eq!(sizes, [8192, 16_384, 32_768]);
     let names: Vec<&str> = plan.groups.iter().map(|g| g.process.as_str()).collect();
     assert_eq!(names, ["first", "second", "third"]);
+}
+
+#[test]
+fn settings_of_all_jobs_replace_their_settings() {
+    let text = "[a]\nsize=1m\nbssplit=4k/50:8k/50\n[b]\nsize=1m\nnumjobs=2\n";
+    let plan = plan_with(text, &[("bs", "16k"), ("numjobs", "3")]);
+    assert_eq!(size(&plan), 16_384);
+    let clones: Vec<u32> = plan.groups.iter().map(|g| g.process_instances).collect();
+    assert_eq!(clones, [3, 3]);
+    // The results have the text of the file alone.
+    assert_eq!(plan.source.text, text);
 }
 
 #[test]

@@ -16,7 +16,8 @@ use std::path::Path;
 /// Name of the built-in profile that `check` runs.
 const PROFILE: &str = "check";
 
-/// Subdirectory of the checked directory for the files of the steps: a mount point has other files, such as `lost+found`.
+/// Subdirectory of the checked directory for the files of the steps: a mount point has other files, such as
+/// `lost+found`.
 const FILES_DIR: &str = "plimsoll-check";
 
 /// Arguments of `check`.

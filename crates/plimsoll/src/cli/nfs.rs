@@ -1,5 +1,5 @@
-//! Arguments of `systems wan` and `systems nfs`: properties of an emulated WAN link, and behaviour of an NFSv3 server in
-//! memory.
+//! Arguments of `systems wan` and `systems nfs`: properties of an emulated WAN link, and behaviour of an NFSv3 server
+//! in memory.
 
 use super::values::duration;
 use clap::Args;

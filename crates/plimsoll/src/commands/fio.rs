@@ -54,7 +54,8 @@ pub fn run(args: &FioArgs) -> Result<Exit, CommandError> {
     run_groups(args, &line, &groups, &communicator)
 }
 
-/// Searches for the highest depth at which the jobs keep their `latency_target`, as `plimsoll find --vary iodepth` does.
+/// Searches for the highest depth at which the jobs keep their `latency_target`, as `plimsoll find --vary iodepth`
+/// does.
 fn find_depth(
     args: &FioArgs,
     line: &CommandLine,
@@ -195,7 +196,7 @@ fn run_groups(
         if group.only_populates() {
             match populate(&group.plan, &settings_of(args, group), &stop, args.quiet)? {
                 None => return Ok(Exit::Interrupted),
-                // Standard output of programs has only the document of the runs.
+                // Output for programs has only the document of the runs on standard output.
                 Some(made) if output.format == Format::Json => console::err(&made),
                 Some(made) => drop(super::print(&made)?),
             }

@@ -27,7 +27,8 @@ const CLOCK_COMPARISONS: u32 = 5;
 /// Clock difference above which a warning is printed, because times in other programs' results would not match.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(1);
 
-/// Checks the hosts; in a process that `systems hosts` has started on a host, executes the task of the checking machine.
+/// Checks the hosts; in a process that `systems hosts` has started on a host, executes the task of the checking
+/// machine.
 pub fn run(args: &HostsCheckArgs) -> Result<Exit, CommandError> {
     match plimsoll_ranks::is_assigned_rank() {
         true => {

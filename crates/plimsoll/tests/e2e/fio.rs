@@ -69,7 +69,7 @@ fn by_fio(bench: &Bench, options: &[&str]) -> Vec<Transfer> {
 /// and `largest` the size of the largest transfer. Larger writes, and all writes of a job that only reads, create the
 /// files.
 fn by_plimsoll(bench: &Bench, options: &[&str], files: u32, largest: u64) -> Vec<Transfer> {
-    // A file for each thread: in a common file, calls of other threads cut lines into two.
+    // strace writes a file for each thread: in a common file, a call of another thread cuts a line into two.
     let traces = bench.path("traces");
     std::fs::create_dir(&traces).unwrap();
     let mut command = Command::new("strace");
@@ -518,7 +518,8 @@ fn job_files_are_workloads_of_other_commands() {
     let rates: Vec<f64> = rates
         .map(|r| r["achieved_ops_per_s"].as_f64().unwrap().round())
         .collect();
-    // The first operation of each worker follows an open, which takes as long; what completes at the end does not count.
+    // The first operation of each worker follows an open of the same length. An operation that completes at the window
+    // end does not count.
     assert_eq!(rates, [100.0, 199.0, 199.0]);
     for (text, option, part) in [
         (

@@ -106,7 +106,7 @@ fn a_warm_up_that_stays_unsteady_ends_at_its_maximum() {
     );
 }
 
-/// The counts of the rule begin with the rule, after the warm-up of the workload.
+/// A rule counts operations from its own start, after the warm-up of the workload.
 #[test]
 fn a_rule_follows_the_warm_up_of_the_workload() {
     let bench = Bench::on_tmpfs();

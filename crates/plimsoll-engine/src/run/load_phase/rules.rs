@@ -101,7 +101,7 @@ impl LoadPhase<'_> {
         let mut first = kind.until_next_look(0, self.shared.window.interval());
         if let RuleKind::Steady(.., warm_up) = &mut kind {
             match from == self.shared.started.load(Relaxed) {
-                // Before the start of the workers, the progress is known.
+                // Workers that have not started have made no progress.
                 true => warm_up.add(WarmUpCount::default()),
                 false => first = 0,
             }
@@ -114,8 +114,8 @@ impl LoadPhase<'_> {
         })
     }
 
-    /// Whether the run has reached the instant `end` of a wait, which has looks at a rule if `has_looks`. Virtual time that
-    /// is held at the start of a later wait has reached the end of the wait before.
+    /// Whether the run has reached the instant `end` at which a wait ends; `has_looks`: a rule may end the wait
+    /// earlier. Virtual time that is held at the start of a later wait has reached the end of the earlier wait.
     pub(super) fn has_reached(&self, end: Nanos, has_looks: bool) -> bool {
         let deadline = &self.shared.deadline;
         let is_held = || !has_looks && deadline.is_at_hold() && deadline.hold() <= end;

@@ -171,7 +171,7 @@ impl<S: Session> Worker<S> {
     ) -> Result<(), WorkerExit> {
         loop {
             self.context.lane.yield_if_exhausted().await;
-            // The schedule is of transfers: flushes and the end of the operations do not wait.
+            // Only transfers have scheduled starts: flushes and the end of the operations do not wait.
             match worker.state.next_transfer() {
                 Next::Transfer(transfer) => {
                     let JobWorker { schedule, rng, .. } = worker;

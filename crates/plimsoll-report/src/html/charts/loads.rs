@@ -8,7 +8,7 @@ use plimsoll_results::{Percentile, Percentiles, Series, SeriesRun};
 /// mark.
 pub(super) struct Loads<'a> {
     axis: Axis,
-    /// Words on the axis in titles.
+    /// Name of the axis in titles, such as `the parameter`.
     over: &'static str,
     /// Position of the load line with its words; `None` without a load line.
     load_line: Option<(f64, String)>,
@@ -121,8 +121,8 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// Chart of achieved throughput, and of offered throughput if a run is paced. `names` are the names of the two columns
-    /// of [`Loads::by_verdict`].
+    /// Chart of achieved throughput, and of offered throughput if a run is paced. `names` are the names of the two
+    /// columns of [`Loads::by_verdict`].
     pub(super) fn throughput(&self, names: [&str; 2]) -> Chart {
         let mut columns = self.by_verdict(names, Unit::Number, |r| Some(r.achieved_ops_per_s));
         let offered = self.means(|r| r.offered_ops_per_s);

@@ -4,8 +4,8 @@ use super::loads::{Loads, passed};
 use crate::html::chart::{Axis, Chart, Column, SeriesStyle, Unit};
 use plimsoll_results::{LoadSearch, SeriesOf, SeriesRun};
 
-/// Charts of response time and throughput over load, or of latency and throughput over a parameter, and of the sequence of
-/// loads or values; empty without runs.
+/// Charts of a search: latency and throughput over the load or the searched parameter, and the loads or values in the
+/// order of the runs; empty for a search without runs.
 pub(super) fn of_search(search: SeriesOf<'_, LoadSearch>) -> Vec<Chart> {
     if search.measured().next().is_none() {
         return vec![];

@@ -76,8 +76,8 @@ fn lines(sweep: SeriesOf<'_, Sweep>, over: ValueAxis) -> Vec<Chart> {
     ]
 }
 
-/// Heat maps of throughput and 99th percentile, with the first parameter on the vertical axis and the second parameter on
-/// the horizontal axis.
+/// Heat maps of throughput and 99th percentile, with the first parameter on the vertical axis and the second parameter
+/// on the horizontal axis.
 fn heat_maps(sweep: SeriesOf<'_, Sweep>, axes: [&ValueAxis; 2]) -> Vec<Chart> {
     let p99 = |run: &SeriesRun| run.percentile(Percentile::P99).map(|figure| figure.ms);
     let maps = [
@@ -177,8 +177,8 @@ fn heat_map(
     })
 }
 
-/// Begin and end of the cell of each value on its axis: a cell reaches half of the way to its neighbours, by the scale of
-/// the axis.
+/// Begin and end of the cell of each value on its axis: a cell reaches half of the way to its neighbours, by the scale
+/// of the axis.
 fn cells(over: &ValueAxis) -> Vec<(f64, f64)> {
     let ValueAxis { axis, values } = over;
     let is_logarithmic = axis.scale == Scale::Log;

@@ -58,7 +58,7 @@ const WITHOUT_RING: [&str; 8] = [
     "statfs",
 ];
 
-/// A work directory whose files, or a block device that, is accessed through rings.
+/// A work directory or a block device that is accessed through rings.
 pub(crate) struct UringPosix {
     posix: Posix,
     kernel: Kernel,
@@ -117,7 +117,8 @@ pub(crate) fn connect(
     })
 }
 
-/// Maximum requests that the device, or the device of the work directory, queues. Each further operation would block a kernel thread.
+/// Maximum requests that the block device queues: the device of a `device` target, or the device of the work directory.
+/// Each further operation would block a kernel thread.
 fn queued_requests(posix: &Posix) -> Option<u32> {
     let device = match &posix.device {
         None => BlockDevice::of_dir(&posix.root)?,

@@ -163,8 +163,8 @@ fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, Bed
     Ok(has(None) || has(Some(b'A')) && has(Some(b'B')))
 }
 
-/// Variant and directory of a value of `--dir`, such as `A=/mnt/work` for variant A of `ab`; the variant is `None` for a
-/// directory of both variants, and for other commands.
+/// Variant and directory of a value of `--dir`, such as `A=/mnt/work` for variant A of `ab`; the variant is `None` for
+/// a directory of both variants, and for other commands.
 fn of_variant<'a>(command: &str, dir: &'a OsStr) -> (Option<u8>, &'a Path) {
     use std::os::unix::ffi::OsStrExt;
     match dir.as_bytes() {

@@ -138,10 +138,7 @@ fn set_precision(phases: &mut [Phase], percent: f64) {
         if let Ok([until]) = <[&mut Until; 1]>::try_from(waits)
             && let Until::Elapsed { time } = *until
         {
-            *until = Until::Precise {
-                percent,
-                at_most: time,
-            };
+            *until = Until::window(time, Some(percent));
         }
     }
 }

@@ -55,8 +55,8 @@ impl<'a> PreparedProfile<'a> {
         Self::with_sets(args, ranks, &args.how.files.set)
     }
 
-    /// Reads the profile of a check and prepares its steps, with direct I/O if the target supports direct I/O, and without
-    /// the steps that preflight refuses, unless preflight refuses all.
+    /// Reads the profile of a check and prepares its steps, with direct I/O if the target supports direct I/O, and
+    /// without the steps that preflight refuses, unless preflight refuses all.
     pub(super) fn of_check(args: &'a ProfileArgs, ranks: u32) -> Result<Self, CommandError> {
         let mut ready = Self::read(args, ranks)?;
         let mut sets = args.how.files.set.clone();

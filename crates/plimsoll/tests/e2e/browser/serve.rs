@@ -195,8 +195,8 @@ fn a_run_and_its_events_are_watched_as_they_go_on() {
     window.until(&format!("{MARKS}.length === 2"));
 }
 
-/// After a restart of `results serve`, the open page of a run in progress continues, or says that the run may have ended
-/// meanwhile.
+/// After a restart of `results serve`, the open page of a run in progress continues, or says that the run may have
+/// ended meanwhile.
 #[test]
 fn a_page_outlives_its_server() {
     let bench = Bench::on_tmpfs();

@@ -12,7 +12,8 @@ pub struct RawLoopDevice {
 }
 
 impl RawLoopDevice {
-    /// Makes a device with these contents. `None` if the system has no loop device for this process.
+    /// Makes a loop device on a file with the bytes `contents`; `None` if the system has no loop device for this
+    /// process.
     pub fn new(contents: &[u8]) -> Option<Self> {
         let bench = Bench::on_tmpfs();
         let image = bench.path("image");
@@ -31,12 +32,12 @@ impl RawLoopDevice {
         Some(Self { bench, path })
     }
 
-    /// The serial of the device for Plimsoll: the path of its file.
+    /// The serial that `--raw-device` takes: the path of the file below the loop device.
     pub fn serial(&self) -> String {
         self.bench.path("image").display().to_string()
     }
 
-    /// Contents of the device.
+    /// Bytes of the file below the loop device.
     pub fn contents(&self) -> Vec<u8> {
         std::fs::read(self.bench.path("image")).unwrap()
     }
