@@ -167,7 +167,7 @@ fn many(workers: u64, time: Duration) -> Result<(f64, u64), BenchError> {
     let listen = ([127, 0, 0, 1], 0).into();
     let server = Server::start(listen, tree, ServerOptions::default()).map_err(of_socket)?;
     let at = server.address();
-    let target = format!("nfs3://{at}/?mountport={}&lanes=2", at.port());
+    let target = format!("nfs3://{at}/?mountport={}&clients=2", at.port());
     let how = BenchConditions::new(&target, time);
     let load = run(&workload(workers), Path::new("/work"), &how)?;
     let lookups = server.calls(Proc::Lookup);

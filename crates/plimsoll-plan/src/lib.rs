@@ -100,7 +100,7 @@ pub use plan::{
     WorkDirSpec,
 };
 pub use program::{Program, Step, WorkerGroup};
-pub use script::{Phase, QuitMode, Snapshots, Until};
+pub use script::{LoadTime, Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use shell::{shell_word, shell_words};
 pub use source::SourcePosition;

@@ -49,6 +49,15 @@ pub enum Phase {
     },
 }
 
+/// Time for which the workers of a run work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadTime {
+    /// Maximum time.
+    pub at_most: Duration,
+    /// Whether the workers work for exactly the maximum time, unless all of them end or the run is interrupted.
+    pub is_fixed: bool,
+}
+
 /// Default lengths of an interval of the time series in milliseconds, the longest first.
 const DEFAULT_INTERVALS: [u64; 4] = [1000, 500, 200, 100];
 
@@ -73,6 +82,24 @@ impl Plan {
             times[window] += phase.max_time().unwrap_or_default();
         }
         (times[0], times[1])
+    }
+
+    /// Time for which the workers run: the sum of all waits. `None` if a wait has no limit, or if workers start more than
+    /// once.
+    #[must_use]
+    pub fn load_time(&self) -> Option<LoadTime> {
+        let mut time = LoadTime {
+            at_most: Duration::ZERO,
+            is_fixed: true,
+        };
+        for phase in &self.script {
+            if let Phase::Wait { until, .. } = phase {
+                time.at_most += until.max_time()?;
+                time.is_fixed &= matches!(until, Until::Elapsed { .. });
+            }
+        }
+        let starts = self.script.iter().filter(|phase| phase.begins_load());
+        (starts.count() == 1).then_some(time)
     }
 
     /// Default length of an interval of the time series: 1 s, or less if the shortest measured window of a fixed length

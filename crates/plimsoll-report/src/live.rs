@@ -1,14 +1,16 @@
 //! Live line of a run in progress.
 
 use crate::format::{latency, mib_per_s, rate};
-use plimsoll_plan::{counted, show_duration};
+use plimsoll_plan::{LoadTime, counted, show_duration};
 use std::time::Duration;
 
 /// Figures of the latest interval, for the live line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LiveFigures {
-    /// Time since the run began.
+    /// Time since the workers started.
     pub elapsed: Duration,
+    /// Time for which the workers will have worked at the run's end; `None` if not known.
+    pub planned: Option<LoadTime>,
     /// Operations completed per second in the latest interval.
     pub ops_per_s: f64,
     /// Bytes read and written per second in the latest interval.
@@ -30,8 +32,12 @@ pub fn line(m: &LiveFigures) -> String {
         let (mean, p99) = (latency(mean), latency(p99));
         format!("service mean {mean:>7}  p99 {p99:>7}  ")
     });
+    let planned = m.planned.map_or_else(String::new, |planned| {
+        let most = if planned.is_fixed { "" } else { "at most " };
+        format!(" of {most}{}", show_duration(planned.at_most))
+    });
     format!(
-        "{:>6}  {:>9} ops/s  {:>7} MiB/s  mean {:>7}  p99 {:>7}  {}{}",
+        "{:>6}{planned}  {:>9} ops/s  {:>7} MiB/s  mean {:>7}  p99 {:>7}  {}{}",
         show_duration(whole),
         rate(m.ops_per_s),
         mib_per_s(m.bytes_per_s),

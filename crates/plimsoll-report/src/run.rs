@@ -88,6 +88,13 @@ fn head(run: &Run) -> Vec<Block> {
         facts.push(Figure::unit(rate.to_string(), "events/s for the limiters"));
     }
     facts.push(Figure::count(run.workers, "worker", "workers"));
+    let is_nfs = ["nfs3:", "nfs4:"]
+        .iter()
+        .any(|scheme| run.target.url.starts_with(scheme));
+    if is_nfs && run.lanes > 0 {
+        // Each lane is an NFS client of its own.
+        facts.push(Figure::count(run.lanes, "NFS client", "NFS clients"));
+    }
     if run.ranks > 1 {
         facts.push(Figure::count(run.ranks.into(), "rank", "ranks"));
     }

@@ -6,7 +6,7 @@ use plimsoll_measure::system::{
 use plimsoll_measure::{
     DrawnVariable, Latency, MeasuredWindow, OpTotals, VariableStats, WindowTotals,
 };
-use plimsoll_plan::{Note, OpKind, Operation, Plan, SourcePosition};
+use plimsoll_plan::{LoadTime, Note, OpKind, Operation, Plan, SourcePosition};
 use plimsoll_report::compare::{Comparison, document};
 use plimsoll_report::run;
 use plimsoll_report::terminal::{Layout, render};
@@ -422,6 +422,10 @@ fn live_line() {
     });
     insta::assert_snapshot!(line, @"   12s    123 457 ops/s      191 MiB/s  mean 12.3 µs  p99 4.56 ms  0 errors");
     let line = live::line(&live::LiveFigures {
+        planned: Some(LoadTime {
+            at_most: Duration::from_secs(70),
+            is_fixed: false,
+        }),
         latency_ms: Some((50.5, 902.0)),
         service_ms: Some((0.43, 0.08)),
         ..live::LiveFigures::default()

@@ -76,7 +76,8 @@ pub struct Run {
     pub clock: ClockKind,
     /// Number of workers of the Plan, in all ranks.
     pub workers: u64,
-    /// Number of lanes (threads) that drove the workers; 0 if the workers were never started.
+    /// Number of lanes (threads) that drove the workers, each of which is an NFS client of its own on NFS targets; 0 if the
+    /// workers were never started.
     pub lanes: u64,
     /// Time of day at which the run's clock began, from which times in seconds are counted: RFC 3339, in UTC. The clock
     /// begins after the work that precedes the first phase, such as connecting to the target. Null in virtual time, and

@@ -133,7 +133,7 @@ impl Null {
                 "clock" => {
                     is_virtual = text.word(name, value, &[("real", false), ("virtual", true)])?;
                 }
-                "lanes" => lanes = text.lanes(value)?,
+                "lanes" => lanes = text.lanes(name, value)?,
                 "latency" => latency = time()?,
                 "servers" => servers = Some(text.number(name, value, 1..=MAX_SERVERS)?),
                 "stall" => length = Some(time()?),

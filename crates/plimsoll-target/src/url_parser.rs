@@ -6,7 +6,7 @@ use plimsoll_plan::parse_duration;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Maximum value of the option `lanes`: a run has at most one lane per worker, whatever the URL requests.
+/// Maximum value of the options `lanes` and `clients`: a run has at most one lane per worker, whatever the URL requests.
 const MAX_LANES: u64 = 1 << 16;
 
 /// A target URL whose scheme is known, for parsing and for error messages.
@@ -99,9 +99,9 @@ impl<'a> UrlParser<'a> {
         })
     }
 
-    /// Parses the option `lanes`: the number of threads that drive the workers of a rank.
-    pub(crate) fn lanes(&self, value: &str) -> Result<Option<usize>, TargetError> {
-        let lanes = self.number("lanes", value, 1..=MAX_LANES)?;
+    /// Parses an option `name` for the number of threads that drive the workers of a rank.
+    pub(crate) fn lanes(&self, name: &str, value: &str) -> Result<Option<usize>, TargetError> {
+        let lanes = self.number(name, value, 1..=MAX_LANES)?;
         Ok(Some(lanes as usize))
     }
 

@@ -21,8 +21,8 @@ pub struct ConsoleHost {
     stop: Stop,
     /// Maximum number of runs of a series in progress at the same time.
     jobs: usize,
-    /// Whether each run begins with a line about its workload, files and target.
-    shows_headlines: bool,
+    /// Whether the text of the series or the report of the pattern replaces the headlines of runs.
+    is_of_series: bool,
 }
 
 impl ConsoleHost {
@@ -32,23 +32,15 @@ impl ConsoleHost {
             output: output.clone(),
             stop,
             jobs: 1,
-            shows_headlines: true,
+            is_of_series: false,
         }
     }
 
-    /// Console of a series with up to `jobs` runs at the same time.
+    /// Console of a series with up to `jobs` runs at the same time, or of `md`.
     pub fn of_series(output: &OutputOptions, stop: Stop, jobs: usize) -> Self {
         Self {
             jobs,
-            shows_headlines: false,
-            ..Self::of_runs(output, stop)
-        }
-    }
-
-    /// Console of `md`, whose pattern report replaces the first line of a run.
-    pub fn of_pattern(output: &OutputOptions, stop: Stop) -> Self {
-        Self {
-            shows_headlines: false,
+            is_of_series: true,
             ..Self::of_runs(output, stop)
         }
     }
@@ -66,10 +58,10 @@ impl Host for ConsoleHost {
             (None, Some(load)) => format!("load {load}  "),
             (None, None) => String::new(),
         };
-        let has_line = self.shows_headlines || facts.configuration.is_some();
         let title = RunTitle {
-            opening_line: has_line.then(|| format!("{label}{}", headline(run.config, run.ranks))),
             label,
+            headline: headline(run.config, run.ranks),
+            is_in_series: self.is_of_series,
         };
         let wants_live = self.output.live && run.config.settings().clock() == ClockKind::Real;
         Box::new(ProgressDisplay::new(

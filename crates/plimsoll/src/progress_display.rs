@@ -33,13 +33,16 @@ enum MessageSink {
     Err,
 }
 
-/// Texts that identify a run on the console: prefix of the live line, and first line.
+/// Texts that identify a run on the console.
 #[derive(Debug, Clone, Default)]
 pub struct RunTitle {
     /// Prefix of the run's live line, such as the load of the point; may be empty.
     pub label: String,
-    /// First line about the run, printed once preflight has accepted the run; `None` for a run without a first line.
-    pub opening_line: Option<String>,
+    /// Workload, files and target of the run.
+    pub headline: String,
+    /// Whether the run is one of a series, whose text has a line for each run. The headline is then not printed, and the
+    /// phases of the run are printed only while the run takes long.
+    pub is_in_series: bool,
 }
 
 /// Display of a run in progress: a live line or full-screen view on a terminal, elsewhere a line every ten seconds.
@@ -47,10 +50,7 @@ pub struct ProgressDisplay<'a> {
     plan: &'a Plan,
     format: Format,
     voice: MessageSink,
-    /// First line about the run, with workload and target; `None` once the line was printed.
-    headline: Option<String>,
-    /// Prefix that identifies the run in its live line; may be empty.
-    label: String,
+    title: RunTitle,
     /// Whether standard error is a terminal that can rewrite a line, for the live line.
     rewrites: bool,
     bar: ProgressBar,
@@ -67,7 +67,7 @@ pub struct ProgressDisplay<'a> {
 impl<'a> ProgressDisplay<'a> {
     /// A display for a run of `plan`; `wants_live` requests a full-screen view instead of a live line.
     ///
-    /// The first line of the title is printed once the run is accepted: a refused run prints only the reason.
+    /// The headline is printed once the run is accepted: a refused run prints only the reason.
     pub fn new(output: &OutputOptions, plan: &'a Plan, title: RunTitle, wants_live: bool) -> Self {
         let voice = match (output.quiet, output.format) {
             (true, _) => MessageSink::Quiet,
@@ -78,28 +78,33 @@ impl<'a> ProgressDisplay<'a> {
             plan,
             format: output.format,
             voice,
-            headline: title.opening_line,
-            label: title.label,
+            title,
             rewrites: voice != MessageSink::Quiet && Stream::Err.rewrites(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
             wants_live,
             screen: None,
-            moment: live::LiveFigures::default(),
+            moment: live::LiveFigures {
+                planned: plan.load_time(),
+                ..live::LiveFigures::default()
+            },
             mark: (Duration::ZERO, 0, 0),
         }
     }
 
-    /// Begins the display of the run once the run is accepted: prints the first line, then opens the full-screen view
-    /// if requested.
+    /// Begins the display of the run once the run is accepted: prints the headline, then opens the full-screen view if
+    /// requested.
     fn show_head(&mut self) {
-        let headline = self.headline.take();
-        if let Some(line) = &headline {
-            self.print_message(line);
+        let RunTitle {
+            label,
+            headline,
+            is_in_series,
+        } = &self.title;
+        if !is_in_series {
+            self.print_message(headline);
         }
         if std::mem::take(&mut self.wants_live) {
-            let title = headline.unwrap_or_else(|| self.plan.name.clone());
-            match LiveRunView::show(&format!("{}{title}", self.label)) {
+            match LiveRunView::show(&format!("{label}{headline}"), self.moment.planned) {
                 Ok(screen) => self.screen = Some(screen),
                 Err(e) => console::err(&format!("the screen cannot be shown: {e}\n")),
             }
@@ -117,13 +122,20 @@ impl<'a> ProgressDisplay<'a> {
     }
 
     /// Prints the current phase as a line on standard error, or shows the phase in the full-screen view; does nothing
-    /// if the output is quiet, or on a terminal with a live line, which shows the phase itself.
+    /// if the output is quiet, or on a terminal with a live line, which shows the phase itself. In a series, a line
+    /// follows the line before at least ten seconds later.
     fn report_progress(&mut self, line: &str) {
         if let Some(screen) = &self.screen {
             screen.phase(line);
-        } else if !self.rewrites && self.voice != MessageSink::Quiet {
+        } else if !self.title.is_in_series || self.is_due() {
+            self.print_progress(line);
+        }
+    }
+
+    fn print_progress(&mut self, line: &str) {
+        if !self.rewrites && self.voice != MessageSink::Quiet {
             self.last_line = Instant::now();
-            console::err(&format!("{line}\n"));
+            console::err(&format!("{}{line}\n", self.title.label));
         }
     }
 
@@ -163,15 +175,9 @@ impl<'a> ProgressDisplay<'a> {
 
     fn populate_progress(&mut self, files: u64, bytes: u64) {
         self.bar.set_position(files);
-        if let Some(screen) = &self.screen {
+        if self.screen.is_some() || self.is_due() {
             let (files, bytes) = (counted(files, "file", "files"), Bytes(bytes));
-            screen.phase(&format!("making files: {files}, {bytes} so far"));
-        } else if self.is_due() {
-            self.report_progress(&format!(
-                "  {}, {} so far",
-                counted(files, "file", "files"),
-                Bytes(bytes)
-            ));
+            self.report_progress(&format!("making files: {files}, {bytes} so far"));
         }
     }
 
@@ -194,17 +200,18 @@ impl<'a> ProgressDisplay<'a> {
             screen.elapsed(self.moment.elapsed);
             return;
         }
-        let line = format!("{}{}", self.label, live::line(&self.moment));
+        let line = live::line(&self.moment);
         if self.rewrites && !Stream::Err.rewrites() {
             // The terminal was closed. Undrawn lines would accumulate in the bar.
             self.rewrites = false;
             self.bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         if self.rewrites {
-            self.message(&line);
+            self.bar.set_position(milliseconds(self.moment.elapsed));
+            self.message(&format!("{}{line}", self.title.label));
             self.bar.tick();
         } else if self.is_due() {
-            self.report_progress(&line);
+            self.print_progress(&line);
         }
     }
 
@@ -269,6 +276,10 @@ impl<'a> ProgressDisplay<'a> {
     }
 }
 
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl RunView for ProgressDisplay<'_> {
     fn begin(&mut self) {
         self.show_head();
@@ -324,7 +335,13 @@ impl RunView for ProgressDisplay<'_> {
             Event::PopulateProgress { files, bytes } => self.populate_progress(files, bytes),
             Event::PopulateEnd(populated) => self.populate_end(populated),
             Event::Started { workers, .. } => {
-                self.bar("{wide_msg}", None);
+                match self.moment.planned {
+                    Some(planned) => {
+                        let length = milliseconds(planned.at_most).max(1);
+                        self.bar("[{bar:12}] {wide_msg}", Some(length));
+                    }
+                    None => self.bar("{wide_msg}", None),
+                }
                 self.mark = (Duration::ZERO, 0, 0);
                 if let Some(screen) = &mut self.screen {
                     screen.start();

@@ -1,6 +1,6 @@
 //! Drawing of a view as cells of a terminal.
 
-use crate::live_screen::view::{CHART_SPAN, LiveView, Machine, Sample};
+use crate::live_screen::view::{CHART_SPAN, LiveView, Machine, OperationRow, Sample};
 use crate::{MIB, latency, mib_per_s, rate};
 use plimsoll_measure::control_groups::QuotaUse;
 use ratatui::Frame;
@@ -8,11 +8,15 @@ use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Axis, Block, Cell, Chart, Dataset, GraphType, Paragraph, Row, Table};
+use ratatui::widgets::{Axis, Block, Cell, Chart, Dataset, GraphType, Paragraph, Row, Table, Wrap};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Minimum number of rows of a screen with charts.
 const MIN_ROWS_WITH_CHARTS: u16 = 18;
+
+/// Minimum number of rows of a screen with a line of keys.
+const MIN_ROWS_WITH_KEYS: u16 = 10;
 
 /// Minimum number of columns of a screen with charts and lists side by side.
 const MIN_COLUMNS_SIDE_BY_SIDE: u16 = 70;
@@ -41,8 +45,17 @@ impl Palette {
     }
 }
 
+/// What the user has chosen to see by keys.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Choice {
+    /// Whether the display is paused, while the run continues.
+    pub(crate) is_paused: bool,
+    /// Whether the explanation of the screen covers the figures.
+    pub(crate) shows_help: bool,
+}
+
 /// Draws the view at any size; a small screen has the head and as much of the table as fits.
-pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, palette: Palette) {
+pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, choice: Choice, palette: Palette) {
     let area = frame.area();
     let has_charts = area.height >= MIN_ROWS_WITH_CHARTS;
     let has_lists = !view.events.is_empty() || !view.messages.is_empty();
@@ -53,20 +66,34 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, palette: Palette) {
     };
     // Rows of operations take precedence over high charts.
     let operations = u16::try_from(view.operations.len() + 1).unwrap_or(u16::MAX);
-    let room = area.height.saturating_sub(HEAD_ROWS + lists);
+    let keys = u16::from(area.height >= MIN_ROWS_WITH_KEYS);
+    let room = area.height.saturating_sub(HEAD_ROWS + lists + keys);
     let room = room.saturating_sub(operations).min(area.height / 3);
     let charts = match has_charts {
         true => room.clamp(*CHART_ROWS.start(), *CHART_ROWS.end()),
         false => 0,
     };
-    let [head, plots, table, below] = Layout::vertical([
+    let [head, plots, table, below, last] = Layout::vertical([
         Constraint::Length(HEAD_ROWS),
         Constraint::Length(charts),
         Constraint::Min(0),
         Constraint::Length(lists),
+        Constraint::Length(keys),
     ])
     .areas(area);
     draw_head(frame, head, view, palette);
+    draw_keys(frame, last, choice, palette);
+    if choice.shows_help {
+        let rest = Rect::new(
+            area.x,
+            head.bottom(),
+            area.width,
+            last.y.saturating_sub(head.bottom()),
+        );
+        let help = Paragraph::new(HELP).wrap(Wrap { trim: true });
+        frame.render_widget(help.block(Block::bordered().title("help")), rest);
+        return;
+    }
     if has_charts {
         draw_charts(frame, plots, view, palette);
     }
@@ -74,6 +101,32 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, palette: Palette) {
         draw_lists(frame, below, view);
     }
     draw_operations(frame, table, view, palette);
+}
+
+/// Explanation of the screen.
+const HELP: &str = "\
+Second line: phase, time since the workers started, time left, rates of the last half second, errors by code.\n\
+Third line: processors that Plimsoll uses; CPU quota; busy processors of this machine, disks, network.\n\
+Charts: operations per second; mean and 99th percentile of the latency of each interval.\n\
+Table: operations of the last interval; errors since the workers started.\n\
+q or Ctrl-C ends the run, and the report covers the time until then. Ctrl-Z stops the run.";
+
+fn draw_keys(frame: &mut Frame<'_>, area: Rect, choice: Choice, palette: Palette) {
+    let line = match choice.is_paused {
+        true => "display paused, the run continues   space continue   q end the run   ? help",
+        false => "q end the run   space pause the display   ? help",
+    };
+    let style = match choice.is_paused {
+        true => palette.of(Color::Yellow),
+        false => Style::new().add_modifier(Modifier::DIM),
+    };
+    frame.render_widget(Line::styled(line, style), area);
+}
+
+/// A time as hours, minutes and seconds.
+fn clock(time: Duration) -> String {
+    let s = time.as_secs();
+    format!("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
 }
 
 /// Draws title, phase with rates, and this machine.
@@ -95,13 +148,15 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palett
     };
     let mut state = vec![Span::styled(view.phase.clone(), palette.of(Color::Cyan))];
     if let Some(elapsed) = view.elapsed {
-        let s = elapsed.as_secs();
+        let left = view.planned.map_or_else(String::new, |planned| {
+            let most = if planned.is_fixed { "" } else { "at most " };
+            let left = planned.at_most.saturating_sub(elapsed);
+            format!(", {most}{} left", clock(left))
+        });
         let last = view.rates.back().map_or(0.0, |sample| sample.1);
         state.push(Span::raw(format!(
-            "  {}:{:02}:{:02}  {} ops/s  {} MiB/s  ",
-            s / 3600,
-            s / 60 % 60,
-            s % 60,
+            "  {}{left}  {} ops/s  {} MiB/s  ",
+            clock(elapsed),
             rate(last),
             mib_per_s(view.bytes_per_s)
         )));
@@ -155,14 +210,56 @@ fn draw_charts(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Pale
         false => [area, Rect::default()],
     };
     let rates = points([("", &view.rates, palette.of(Color::Green))]);
-    frame.render_widget(chart("operations per second", at, &rates, rate), left);
+    let values = || rates.iter().flat_map(|(_, points, _)| points).map(|p| p.1);
+    let highest = values().fold(0.0, f64::max);
+    let axis = ValueAxis {
+        bounds: [0.0, if highest > 0.0 { highest * 1.05 } else { 1.0 }],
+        labels: match highest > 0.0 {
+            true => vec!["0".to_owned(), rate(highest)],
+            false => vec![],
+        },
+    };
+    let drawn = chart("operations per second", at, &rates, axis);
+    frame.render_widget(drawn, left);
     if right.width > 0 {
-        let latencies = points([
+        let mut latencies = points([
             ("mean", &view.means, palette.of(Color::Blue)),
             ("p99", &view.p99s, palette.of(Color::Yellow)),
         ]);
-        let chart = chart("latency: mean and p99", at, &latencies, latency);
-        frame.render_widget(chart, right);
+        let axis = logarithmic(&mut latencies);
+        let drawn = chart("latency: mean and p99", at, &latencies, axis);
+        frame.render_widget(drawn, right);
+    }
+}
+
+/// Axis of the values of a chart.
+struct ValueAxis {
+    bounds: [f64; 2],
+    /// Labels, evenly spaced from the lower to the upper bound.
+    labels: Vec<String>,
+}
+
+/// Replaces latencies in milliseconds by their decimal logarithms; the axis has whole decades. Latencies below a
+/// nanosecond are drawn as a nanosecond.
+fn logarithmic(curves: &mut [Curve<'_>]) -> ValueAxis {
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+    for point in curves.iter_mut().flat_map(|(_, points, _)| points) {
+        point.1 = point.1.max(1e-6).log10();
+        (least, most) = (least.min(point.1), most.max(point.1));
+    }
+    if least > most {
+        return ValueAxis {
+            bounds: [0.0, 1.0],
+            labels: vec![],
+        };
+    }
+    let (first, last) = (least.floor() as i32, most.ceil() as i32);
+    let last = last.max(first + 1);
+    ValueAxis {
+        bounds: [f64::from(first), f64::from(last)],
+        labels: (first..=last)
+            .map(|decade| latency(10f64.powi(decade)))
+            .collect(),
     }
 }
 
@@ -173,18 +270,10 @@ fn points<'a, const N: usize>(curves: [(&'a str, &VecDeque<Sample>, Style); N]) 
     curves.map(|(name, samples, style)| (name, samples.iter().copied().collect(), style))
 }
 
-fn chart<'a>(
-    title: &'a str,
-    now_s: f64,
-    curves: &'a [Curve<'_>],
-    shown: fn(f64) -> String,
-) -> Chart<'a> {
+fn chart<'a>(title: &'a str, now_s: f64, curves: &'a [Curve<'_>], values: ValueAxis) -> Chart<'a> {
     let span = CHART_SPAN.as_secs_f64();
     let end = now_s.max(10.0);
     let begin = (end - span).max(0.0);
-    let values = curves.iter().flat_map(|(_, points, _)| points).map(|p| p.1);
-    let highest = values.fold(0.0, f64::max);
-    let top = if highest > 0.0 { highest * 1.05 } else { 1.0 };
     let datasets = curves.iter().map(|(name, points, style)| {
         Dataset::default()
             .name(*name)
@@ -196,10 +285,6 @@ fn chart<'a>(
     let back = |s: f64| match end - s {
         d if d <= 0.0 => "now".to_owned(),
         d => format!("-{d:.0} s"),
-    };
-    let labels_y = match highest > 0.0 {
-        true => vec!["0".to_owned(), shown(highest)],
-        false => vec![],
     };
     Chart::new(datasets.collect())
         .block(Block::bordered().title(title))
@@ -215,36 +300,84 @@ fn chart<'a>(
         )
         .y_axis(
             Axis::default()
-                .bounds([0.0, top])
-                .labels(labels_y)
+                .bounds(values.bounds)
+                .labels(values.labels)
                 .labels_alignment(Alignment::Right),
         )
 }
 
+/// Column of figures in the table of operations.
+struct Column {
+    name: &'static str,
+    width: u16,
+    /// Order in which a narrow screen drops columns: the highest number first.
+    drop_rank: u8,
+    cell: fn(&OperationRow) -> String,
+}
+
+/// Columns of figures beside the name of the operation.
+const COLUMNS: [Column; 6] = {
+    const fn column(
+        name: &'static str,
+        width: u16,
+        drop_rank: u8,
+        cell: fn(&OperationRow) -> String,
+    ) -> Column {
+        Column {
+            name,
+            width,
+            drop_rank,
+            cell,
+        }
+    }
+    [
+        column("ops/s", 10, 0, |op| rate(op.ops_per_s)),
+        column("MiB/s", 9, 5, |op| mib_per_s(op.bytes_per_s)),
+        column("mean", 9, 3, |op| latency_cell(op.mean_ms)),
+        column("p99", 9, 1, |op| latency_cell(op.p99_ms)),
+        column("max", 9, 4, |op| latency_cell(op.max_ms)),
+        column("errors", 8, 2, |op| op.errors.to_string()),
+    ]
+};
+
+/// Minimum width of the names of operations.
+const MIN_NAME_WIDTH: u16 = 16;
+
+fn latency_cell(ms: Option<f64>) -> String {
+    ms.map_or("-".to_owned(), latency)
+}
+
+/// Columns that a table of this width has whole.
+fn columns_that_fit(width: u16) -> Vec<&'static Column> {
+    let mut columns: Vec<&Column> = COLUMNS.iter().collect();
+    let needed = |columns: &[&Column]| {
+        MIN_NAME_WIDTH + columns.iter().map(|column| column.width + 1).sum::<u16>()
+    };
+    while !columns.is_empty() && needed(&columns) > width {
+        let dropped = columns.iter().map(|column| column.drop_rank).max();
+        columns.retain(|column| Some(column.drop_rank) != dropped);
+    }
+    columns
+}
+
 fn draw_operations(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {
-    let ms = |value: Option<f64>| value.map_or("-".to_owned(), latency);
     let right = |text: String| Cell::new(Line::raw(text).alignment(Alignment::Right));
+    let columns = columns_that_fit(area.width);
     let rows = view.operations.iter().map(|op| {
-        let row = Row::new([
-            Cell::new(op.name.clone()),
-            right(rate(op.ops_per_s)),
-            right(mib_per_s(op.bytes_per_s)),
-            right(ms(op.mean_ms)),
-            right(ms(op.p99_ms)),
-            right(ms(op.max_ms)),
-            right(op.errors.to_string()),
-        ]);
+        let cells = columns.iter().map(|column| right((column.cell)(op)));
+        let row = Row::new(std::iter::once(Cell::new(op.name.clone())).chain(cells));
         match op.errors {
             0 => row,
             _ => row.style(palette.of(Color::Red)),
         }
     });
-    let header = ["ops/s", "MiB/s", "mean", "p99", "max", "errors"];
-    let header = header.map(|name| right(name.to_owned()));
-    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let header = columns.iter().map(|column| right(column.name.to_owned()));
     let header = std::iter::once(Cell::new("operation")).chain(header);
-    let widths = Constraint::from_lengths([10, 9, 9, 9, 9, 8]);
-    let widths = [vec![Constraint::Min(16)], widths].concat();
+    let widths = columns
+        .iter()
+        .map(|column| Constraint::Length(column.width));
+    let widths = std::iter::once(Constraint::Min(MIN_NAME_WIDTH)).chain(widths);
+    let bold = Style::new().add_modifier(Modifier::BOLD);
     let table = Table::new(rows, widths).header(Row::new(header).style(bold));
     frame.render_widget(table, area);
 }

@@ -1,7 +1,7 @@
 //! Drawing thread, and exit paths that restore the terminal.
 
 use crate::live_screen::capture::Capture;
-use crate::live_screen::draw::{Palette, draw};
+use crate::live_screen::draw::{Choice, Palette, draw};
 use crate::live_screen::terminal::Terminal;
 use crate::live_screen::view::{LiveView, Machine};
 use plimsoll_measure::system::Snapshot;
@@ -10,7 +10,7 @@ use plimsoll_runtime::sync::lock;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{TerminalOptions, Viewport};
-use signal_hook::consts::{SIGABRT, SIGPROF, SIGQUIT, SIGTSTP, SIGVTALRM};
+use signal_hook::consts::{SIGABRT, SIGINT, SIGPROF, SIGQUIT, SIGTSTP, SIGVTALRM};
 use signal_hook::iterator::Signals;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -168,10 +168,24 @@ impl Drop for LiveScreen {
 fn draw_until_end(shared: &Shared, palette: Palette) {
     let mut machine = MachineWatch::begin();
     let mut frames: Option<Frames> = None;
+    let mut choice = Choice::default();
+    let mut view = LiveView::default();
     loop {
+        for key in keys() {
+            match key {
+                b'q' => {
+                    let _ = signal_hook::low_level::raise(SIGINT);
+                }
+                b' ' => choice.is_paused = !choice.is_paused,
+                b'?' => choice.shows_help = !choice.shows_help,
+                _ => {}
+            }
+        }
         lock(&shared.view).machine.clone_from(&machine.look());
-        let view = lock(&shared.view).clone();
-        if draw_once(&mut frames, &view, palette).is_err() {
+        if !choice.is_paused {
+            view.clone_from(&lock(&shared.view));
+        }
+        if draw_once(&mut frames, &view, choice, palette).is_err() {
             return;
         }
         let ends = lock(&shared.ends);
@@ -181,6 +195,14 @@ fn draw_until_end(shared: &Shared, palette: Palette) {
         if *waited.unwrap_or_else(PoisonError::into_inner).0 {
             return;
         }
+    }
+}
+
+/// Keys that were pressed since the last call; none while other processes have the terminal.
+fn keys() -> Vec<u8> {
+    match &*lock(&SHOWN) {
+        Some(shown) if !shown.is_suspended => shown.terminal.keys(),
+        _ => vec![],
     }
 }
 
@@ -224,7 +246,12 @@ impl Frames {
 }
 
 /// Draws the changes since the last frame. An error means that the terminal is gone or the screen has ended.
-fn draw_once(frames: &mut Option<Frames>, view: &LiveView, palette: Palette) -> io::Result<()> {
+fn draw_once(
+    frames: &mut Option<Frames>,
+    view: &LiveView,
+    choice: Choice,
+    palette: Palette,
+) -> io::Result<()> {
     let (size, is_stale) = match &mut *lock(&SHOWN) {
         None => return Err(io::ErrorKind::NotConnected.into()),
         Some(shown) if shown.is_suspended => return Ok(()),
@@ -237,7 +264,9 @@ fn draw_once(frames: &mut Option<Frames>, view: &LiveView, palette: Palette) -> 
     let frames = frames.as_mut().expect("made above");
     // A frame is drawn only when the terminal has accepted the previous frame.
     if is_new || frames.unwritten.0.borrow().is_empty() {
-        frames.terminal.draw(|frame| draw(frame, view, palette))?;
+        frames
+            .terminal
+            .draw(|frame| draw(frame, view, choice, palette))?;
     }
     match &*lock(&SHOWN) {
         None => Err(io::ErrorKind::NotConnected.into()),

@@ -1,6 +1,7 @@
 //! Terminal of the screen: alternate buffer and attributes.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fstat, makedev};
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::fs::File;
@@ -30,13 +31,22 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Opens the terminal of standard error.
+    /// Opens the terminal of standard error. After `su`, the terminal's file belongs to another user, but a process may
+    /// open its controlling terminal under the name `/dev/tty`.
     pub(crate) fn open() -> io::Result<Self> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .custom_flags((rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits() as i32)
-            .open("/proc/self/fd/2")?;
+        let open = |path| {
+            File::options()
+                .read(true)
+                .write(true)
+                .custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32)
+                .open(path)
+        };
+        let file = match open("/proc/self/fd/2") {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && is_controlling()? => {
+                open("/dev/tty")?
+            }
+            opened => opened?,
+        };
         let before = tcgetattr(&file)?;
         Ok(Self { file, before })
     }
@@ -49,10 +59,10 @@ impl Terminal {
         }
     }
 
-    /// Shows the screen. Typed characters are not echoed; keys still send signals.
+    /// Shows the screen. Typed characters are not echoed and do not wait for the end of a line; keys still send signals.
     pub(crate) fn enter(&self) -> io::Result<()> {
         let mut quiet = self.before.clone();
-        quiet.local_modes -= LocalModes::ECHO;
+        quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
         tcsetattr(&self.file, OptionalActions::Now, &quiet)?;
         self.write_whole(ENTER);
         Ok(())
@@ -74,6 +84,13 @@ impl Terminal {
         }
     }
 
+    /// Keys that were pressed since the last call. An error of the terminal counts as no keys.
+    pub(crate) fn keys(&self) -> Vec<u8> {
+        let mut typed = [0; 64];
+        let n = rustix::io::read(&self.file, &mut typed).unwrap_or(0);
+        typed[..n].to_vec()
+    }
+
     /// Waits until the terminal accepts output, at most for `limit`; returns whether it does.
     fn await_room(&self, limit: Duration) -> bool {
         let mut fds = [PollFd::from_borrowed_fd(self.file.as_fd(), PollFlags::OUT)];
@@ -91,4 +108,18 @@ impl Terminal {
             }
         }
     }
+}
+
+/// Whether standard error is the controlling terminal of this process, by field `tty_nr` of proc_pid_stat(5): bits 8 to
+/// 19 are the major number, the others the minor number.
+fn is_controlling() -> io::Result<bool> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // The second field, in parentheses, may contain spaces.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let number = fields.split(' ').nth(4).and_then(|text| text.parse().ok());
+    let number: i32 = number.unwrap_or(0);
+    let number = number.cast_unsigned();
+    let minor = number & 0xff | number >> 12 & 0xf_ff00;
+    let device = makedev(number >> 8 & 0xfff, minor);
+    Ok(number != 0 && fstat(io::stderr())?.st_rdev == device)
 }

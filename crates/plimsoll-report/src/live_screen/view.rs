@@ -1,6 +1,7 @@
 //! Content of the screen.
 
 use plimsoll_measure::system::{DiskUse, SystemUse};
+use plimsoll_plan::LoadTime;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -91,6 +92,8 @@ pub struct LiveView {
     pub phase: String,
     /// Time since the workers started; `None` before.
     pub elapsed: Option<Duration>,
+    /// Time for which the workers will have worked at the run's end; `None` if not known.
+    pub planned: Option<LoadTime>,
     /// Bytes that all operations together read and wrote per second in the last interval.
     pub bytes_per_s: f64,
     /// Operations per second over time.

@@ -43,9 +43,9 @@ pub(crate) const OPTIONS: [&str; 13] = [
     "actimeo",
     "added_rtt",
     "cache",
+    "clients",
     "create",
     "gid",
-    "lanes",
     "nconnect",
     "retrans",
     "rsize",
@@ -77,7 +77,7 @@ pub(crate) struct ServerUrl {
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
     pub(crate) connections: u32,
-    /// Number of lanes per rank; `None` for one lane per processor.
+    /// Number of NFS clients per rank, each with a lane of its own; `None` for one client per processor.
     pub(crate) lanes: Option<usize>,
     pub(crate) read_size: Option<u32>,
     pub(crate) write_size: Option<u32>,
@@ -149,7 +149,7 @@ impl ServerUrl {
         match name {
             "uid" => self.uid = Some(text.number(name, value, any)?),
             "gid" => self.gid = Some(text.number(name, value, any)?),
-            "lanes" => self.lanes = text.lanes(value)?,
+            "clients" => self.lanes = text.lanes(name, value)?,
             "nconnect" => self.connections = text.number(name, value, 1..=MAX_CONNECTIONS)?,
             "rsize" => self.read_size = Some(transfer_size(text, name, value)?),
             "wsize" => self.write_size = Some(transfer_size(text, name, value)?),

@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn every_option_is_parsed() {
         let url = Url::parse(
-            "nfs3://h.example:12049/a/b?mountport=12050&sec=sys&uid=7&gid=8&nconnect=4&lanes=3&rsize=64k\
+            "nfs3://h.example:12049/a/b?mountport=12050&sec=sys&uid=7&gid=8&nconnect=4&clients=3&rsize=64k\
              &wsize=32k&timeo=2s&retrans=5&create=exclusive&cache=attr&actimeo=9s",
         );
         let server = ServerUrl {

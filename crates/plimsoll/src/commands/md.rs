@@ -59,7 +59,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         live: false,
         per_rank: args.ranks.per_rank,
     };
-    let host = ConsoleHost::of_pattern(&output, stop_on_interrupt(&communicator)?);
+    let host = ConsoleHost::of_series(&output, stop_on_interrupt(&communicator)?, 1);
     let context = RunContext {
         per_rank: output.per_rank,
         events,

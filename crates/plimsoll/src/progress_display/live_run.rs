@@ -3,7 +3,7 @@
 use crate::console::Stream;
 use plimsoll_diagnostics::foreign;
 use plimsoll_measure::Interval;
-use plimsoll_plan::Plan;
+use plimsoll_plan::{LoadTime, Plan};
 use plimsoll_report::live::LiveFigures;
 use plimsoll_report::live_screen::{LiveScreen, LiveView, OperationRow};
 use plimsoll_results::{LiveEvent, Percentiles, figures};
@@ -24,9 +24,10 @@ impl LiveRunView {
     ///
     /// # Errors
     /// The system's error if the terminal cannot be used.
-    pub fn show(title: &str) -> io::Result<Self> {
+    pub fn show(title: &str, planned: Option<LoadTime>) -> io::Result<Self> {
         let view = LiveView {
             title: foreign::escaped(title).into_owned(),
+            planned,
             phase: "preparing".into(),
             ..LiveView::default()
         };

@@ -39,6 +39,11 @@ fn window(columns: u16, rows: u16) -> Winsize {
 
 impl OnScreen {
     fn begin(program: Command, columns: u16, rows: u16) -> Self {
+        Self::begin_on(program, columns, rows, |_| ())
+    }
+
+    /// Starts the program on a terminal that `prepare` has changed.
+    fn begin_on(program: Command, columns: u16, rows: u16, prepare: impl FnOnce(&OwnedFd)) -> Self {
         // `env --default-signal` resets signals that the parent of the tests ignores, because the program would ignore
         // them, too.
         let mut command = Command::new("env");
@@ -61,6 +66,7 @@ impl OnScreen {
         for fd in [&master, &slave] {
             fcntl_setfd(fd, FdFlags::CLOEXEC).unwrap();
         }
+        prepare(&slave);
         let attributes = format!("{:?}", tcgetattr(&slave).unwrap());
         let end = || Stdio::from(slave.try_clone().unwrap());
         command.env("TERM", "xterm-256color");
@@ -117,6 +123,10 @@ impl OnScreen {
         let mut parser = self.parser.lock().unwrap();
         parser.screen_mut().set_size(rows, columns);
         tcsetwinsize(&self.ours, window(columns, rows)).unwrap();
+    }
+
+    fn press(&self, key: &str) {
+        rustix::io::write(&self.ours, key.as_bytes()).unwrap();
     }
 
     fn send(&self, signal: Signal) {
@@ -229,6 +239,56 @@ fn a_screen_shows_the_run_at_any_size_and_then_the_report() {
         let op = run.operations.iter().find(|op| op.name == name).unwrap();
         assert!(op.ops > 0, "{name}");
     }
+}
+
+#[test]
+fn keys_pause_the_display_explain_the_screen_and_end_the_run() {
+    let bench = Bench::on_tmpfs();
+    let on = OnScreen::begin(live_run(&bench, &["--time=50s", "--warmup=10s"]), 100, 32);
+    let has = |text: &'static str| move |screen: &vt100::Screen| screen.contents().contains(text);
+    on.wait("operations", |screen| is_active(screen, "readfile4"));
+    // Warm-up and window make a minute.
+    on.wait("time left", has(", 0:00:5"));
+    on.press("?");
+    let text = on.wait("help", has("q or Ctrl-C ends the run"));
+    assert!(!text.contains("readfile4"), "{text}");
+    on.press("?");
+    on.wait("operations", |screen| is_active(screen, "readfile4"));
+    on.press(" ");
+    let paused = on.wait("pause", has("display paused, the run continues"));
+    // Time passes on the screen four times a second, unless the display is paused.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(on.wait("the same", |_| true), paused);
+    on.press(" ");
+    on.wait("other figures", |screen| screen.contents() != paused);
+    on.press("q");
+    let (code, text) = on.end();
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("interrupted: the run ends"), "{text}");
+}
+
+/// After `su`, the file of the terminal belongs to another user.
+#[test]
+fn a_terminal_whose_file_may_not_be_opened_shows_the_screen() {
+    let bench = Bench::on_tmpfs();
+    let run = live_run(&bench, &["--time=60s"]);
+    let mut command = Command::new("setsid");
+    command.arg("--ctty");
+    if rustix::process::geteuid().is_root() {
+        command.args(["setpriv", "--bounding-set=-dac_override,-dac_read_search"]);
+    }
+    command.arg(run.get_program()).args(run.get_args());
+    command.current_dir(run.get_current_dir().unwrap());
+    command.envs(
+        run.get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let on = OnScreen::begin_on(command, 100, 32, |terminal| {
+        rustix::fs::fchmod(terminal, rustix::fs::Mode::empty()).unwrap();
+    });
+    on.wait("the screen", |screen| is_titled(screen, "varmail"));
+    on.press("q");
+    assert_eq!(on.end().0, Some(130));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn workloads_over_both_minor_versions() {
 }
 
 fn fileserver(bench: &Bench, url: &str) {
-    let url = format!("{url}&lanes=2");
+    let url = format!("{url}&clients=2");
     let more = ["--target", &url, "--time=500ms"];
     let more = [&more[..], &["--set=nfiles=100", "--set=nthreads=8"]].concat();
     let run = bench.run("fileserver", &more).result(0);

@@ -66,7 +66,7 @@ run 3600
 /// A run of [`READS`] that goes on until it is interrupted.
 fn reading(bench: &Bench, server: &Ganesha, options: &str) -> Started {
     let workload = bench.workload(READS);
-    let url = server.nfs3_url(&format!("{options}&lanes=1"));
+    let url = server.nfs3_url(&format!("{options}&clients=1"));
     let command = bench.command(&workload, &["--target", &url, "--dir=/w"]);
     let run = started(command, "measuring");
     wait_for_answers(nfs_of(server));

@@ -53,7 +53,7 @@ fn md(server: &dyn NfsServer, version: Version) -> Run {
 fn killed(server: &mut dyn NfsServer, files: FilesAfterRestart, version: Version) {
     let (bench, url) = (
         Bench::new(),
-        server.url(version, "timeo=1s&retrans=60&lanes=1"),
+        server.url(version, "timeo=1s&retrans=60&clients=1"),
     );
     let workload = bench.workload(READS);
     let command = bench.command(&workload, &["--target", &url, "--dir=/w"]);

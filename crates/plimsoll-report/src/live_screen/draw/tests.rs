@@ -1,5 +1,6 @@
 use super::*;
 use crate::live_screen::view::OperationRow;
+use plimsoll_plan::LoadTime;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::time::Duration;
@@ -10,6 +11,10 @@ fn view() -> LiveView {
         title: "varmail: files below work, target posix:, intervals of 1s".into(),
         phase: "measuring (window 1)".into(),
         elapsed: Some(Duration::from_secs(240)),
+        planned: Some(LoadTime {
+            at_most: Duration::from_secs(600),
+            is_fixed: true,
+        }),
         bytes_per_s: 12.5 * MIB,
         machine: Some(Machine {
             process_cpus: Some(0.75),
@@ -52,9 +57,13 @@ fn view() -> LiveView {
 
 /// The view on a screen of this size, a text line per row.
 fn drawn(view: &LiveView, columns: u16, rows: u16) -> String {
+    drawn_as(view, Choice::default(), columns, rows)
+}
+
+fn drawn_as(view: &LiveView, choice: Choice, columns: u16, rows: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal
-        .draw(|frame| draw(frame, view, Palette { color: true }))
+        .draw(|frame| draw(frame, view, choice, Palette { color: true }))
         .unwrap();
     let buffer = terminal.backend().buffer();
     let line = |y| {
@@ -99,7 +108,7 @@ fn every_size_is_drawn_with_what_matters_most() {
         if columns >= 80 {
             for part in [
                 "varmail",
-                "0:04:00",
+                "0:04:00, 0:06:00 left",
                 "1 000 ops/s",
                 "3 errors (ENOSPC 3)",
                 "client 0.75 CPUs",
@@ -128,11 +137,78 @@ fn every_size_is_drawn_with_what_matters_most() {
 }
 
 #[test]
+fn a_narrow_table_drops_columns_and_cuts_no_figure() {
+    let names = |width| -> Vec<&str> { columns_that_fit(width).iter().map(|c| c.name).collect() };
+    assert_eq!(
+        names(76),
+        ["ops/s", "MiB/s", "mean", "p99", "max", "errors"]
+    );
+    assert_eq!(names(75), ["ops/s", "mean", "p99", "max", "errors"]);
+    assert_eq!(names(60), ["ops/s", "mean", "p99", "errors"]);
+    assert_eq!(names(30), ["ops/s"]);
+    assert_eq!(names(20), [""; 0]);
+    let text = drawn(&view(), 60, 24);
+    let row = text.lines().find(|line| line.starts_with("createfile2"));
+    let cells: Vec<&str> = row
+        .unwrap()
+        .split("  ")
+        .filter(|cell| !cell.is_empty())
+        .collect();
+    let cells: Vec<&str> = cells.into_iter().map(str::trim).collect();
+    assert_eq!(cells, ["createfile2", "250", "2.00 ms", "8.00 ms", "0"]);
+}
+
+#[test]
+fn latencies_have_an_axis_of_decades() {
+    let axis = |values: &[f64]| {
+        let points = values.iter().map(|value| (0.0, *value)).collect();
+        let mut curves = [("", points, Style::new())];
+        let axis = logarithmic(&mut curves);
+        let drawn: Vec<f64> = curves[0].1.iter().map(|point| point.1).collect();
+        (axis.bounds, axis.labels, drawn)
+    };
+    let (bounds, labels, drawn) = axis(&[0.2, 100.0]);
+    assert_eq!(bounds, [-1.0, 2.0]);
+    assert_eq!(labels, ["100 µs", "1.00 ms", "10.0 ms", "100 ms"]);
+    assert!((drawn[0] - 0.2f64.log10()).abs() < 1e-12 && drawn[1] == 2.0);
+    // A single power of ten has a decade, and latencies of zero have a place.
+    assert_eq!(axis(&[1.0]).0, [0.0, 1.0]);
+    assert_eq!(axis(&[0.0]).0, [-6.0, -5.0]);
+    assert!(axis(&[]).1.is_empty());
+}
+
+#[test]
+fn choices_of_the_user_are_shown() {
+    let paused = Choice {
+        is_paused: true,
+        ..Choice::default()
+    };
+    assert!(drawn_as(&view(), paused, 80, 24).contains("display paused"));
+    let help = Choice {
+        shows_help: true,
+        ..Choice::default()
+    };
+    for (columns, rows) in [(1, 1), (20, 5), (80, 24)] {
+        let text = drawn_as(&view(), help, columns, rows);
+        assert_eq!(text.contains("Second line: phase"), columns == 80, "{text}");
+    }
+    let rule = LiveView {
+        planned: Some(LoadTime {
+            at_most: Duration::from_secs(200),
+            is_fixed: false,
+        }),
+        ..view()
+    };
+    let text = drawn(&rule, 80, 24);
+    assert!(text.contains("0:04:00, at most 0:00:00 left"), "{text}");
+}
+
+#[test]
 fn colours_can_be_left_out() {
     let coloured = |color| {
         let mut terminal = Terminal::new(TestBackend::new(100, 32)).unwrap();
         terminal
-            .draw(|frame| draw(frame, &view(), Palette { color }))
+            .draw(|frame| draw(frame, &view(), Choice::default(), Palette { color }))
             .unwrap();
         let buffer = terminal.backend().buffer();
         buffer.content().iter().any(|cell| cell.fg != Color::Reset)

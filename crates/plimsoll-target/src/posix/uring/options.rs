@@ -108,7 +108,7 @@ impl IoOptions {
                     ];
                     parsed.method = text.word(name, value, &methods)?;
                 }
-                "lanes" => parsed.lanes = text.lanes(value)?,
+                "lanes" => parsed.lanes = text.lanes(name, value)?,
                 "depth" => parsed.depth = Some(text.number(name, value, 1..=MAX_DEPTH)?),
                 "pool" => {
                     for operation in value.split('+') {
