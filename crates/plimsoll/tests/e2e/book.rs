@@ -156,7 +156,7 @@ fn the_search_finds_pages_in_a_browser() {
     let search = |words: &str| format!("file://{}?search={words}", page.display());
     let window = Window::open(&page);
     for (words, found) in [
-        ("coordinated%20omission", "/docs/coordinated-omission.html"),
+        ("coordinated%20omission", "/docs/loops.html"),
         ("finishoncount", "/docs/reference/flowops.html"),
     ] {
         window.go(&search(words));
