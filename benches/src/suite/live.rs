@@ -87,7 +87,7 @@ pub(crate) fn in_child(seconds: u64) -> Result<serde_json::Value, BenchError> {
 fn view() -> LiveView {
     let mut view = LiveView {
         title: "benchmark: files below work, target posix:, intervals of 1s".into(),
-        phase: "measuring (window 1)".into(),
+        phase: "measuring".into(),
         ..LiveView::default()
     };
     for tick in 0..FULL_TICKS {

@@ -430,7 +430,7 @@ fn live_line() {
         service_ms: Some((0.43, 0.08)),
         ..live::LiveFigures::default()
     });
-    insta::assert_snapshot!(line, @"    0s          0 ops/s        0 MiB/s  mean 50.5 ms  p99  902 ms  service mean  430 µs  p99 80.0 µs  0 errors");
+    insta::assert_snapshot!(line, @"    0s of at most 1m10s          0 ops/s        0 MiB/s  mean 50.5 ms  p99  902 ms  service mean  430 µs  p99 80.0 µs  0 errors");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{Event, Outcome, PhaseInfo};
 use plimsoll_measure::{Interval, Latency, OpTotals};
-use plimsoll_plan::{ByteSum, Bytes, Plan, PopulatedFileset, counted, show_duration};
+use plimsoll_plan::{ByteSum, Bytes, Phase, Plan, PopulatedFileset, counted, show_duration};
 use plimsoll_report::document::Block;
 use plimsoll_report::operation_table::operation_table;
 use plimsoll_report::{filebench, live, terminal};
@@ -352,7 +352,12 @@ impl RunView for ProgressDisplay<'_> {
                 ));
             }
             Event::WindowOpened { number, .. } => {
-                self.report_progress_unless_stages(&format!("measuring (window {number})"));
+                let opens = |phase: &&Phase| matches!(phase, Phase::OpenWindow);
+                let line = match self.plan.script.iter().filter(opens).count() {
+                    1 => "measuring".to_owned(),
+                    windows => format!("measuring (window {number} of {windows})"),
+                };
+                self.report_progress_unless_stages(&line);
             }
             Event::Interval(interval) => self.interval(interval),
             Event::Tick {

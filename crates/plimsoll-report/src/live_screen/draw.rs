@@ -209,9 +209,9 @@ fn draw_charts(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Pale
         // Without room for two charts, only the rate is drawn.
         false => [area, Rect::default()],
     };
-    let rates = points([("", &view.rates, palette.of(Color::Green))]);
-    let values = || rates.iter().flat_map(|(_, points, _)| points).map(|p| p.1);
-    let highest = values().fold(0.0, f64::max);
+    let rates = points([(&view.rates, palette.of(Color::Green))]);
+    let values = view.rates.iter().map(|sample| sample.1);
+    let highest = values.fold(0.0, f64::max);
     let axis = ValueAxis {
         bounds: [0.0, if highest > 0.0 { highest * 1.05 } else { 1.0 }],
         labels: match highest > 0.0 {
@@ -219,15 +219,19 @@ fn draw_charts(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Pale
             false => vec![],
         },
     };
-    let drawn = chart("operations per second", at, &rates, axis);
+    let drawn = chart("operations per second".into(), at, &rates, axis);
     frame.render_widget(drawn, left);
     if right.width > 0 {
-        let mut latencies = points([
-            ("mean", &view.means, palette.of(Color::Blue)),
-            ("p99", &view.p99s, palette.of(Color::Yellow)),
-        ]);
+        let (mean, p99) = (palette.of(Color::Blue), palette.of(Color::Yellow));
+        let mut latencies = points([(&view.means, mean), (&view.p99s, p99)]);
         let axis = logarithmic(&mut latencies);
-        let drawn = chart("latency: mean and p99", at, &latencies, axis);
+        let title = Line::from(vec![
+            Span::raw("latency: "),
+            Span::styled("mean", mean),
+            Span::raw(" (lower line), "),
+            Span::styled("p99", p99),
+        ]);
+        let drawn = chart(title, at, &latencies, axis);
         frame.render_widget(drawn, right);
     }
 }
@@ -241,9 +245,9 @@ struct ValueAxis {
 
 /// Replaces latencies in milliseconds by their decimal logarithms; the axis has whole decades. Latencies below a
 /// nanosecond are drawn as a nanosecond.
-fn logarithmic(curves: &mut [Curve<'_>]) -> ValueAxis {
+fn logarithmic(curves: &mut [Curve]) -> ValueAxis {
     let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-    for point in curves.iter_mut().flat_map(|(_, points, _)| points) {
+    for point in curves.iter_mut().flat_map(|(points, _)| points) {
         point.1 = point.1.max(1e-6).log10();
         (least, most) = (least.min(point.1), most.max(point.1));
     }
@@ -263,20 +267,19 @@ fn logarithmic(curves: &mut [Curve<'_>]) -> ValueAxis {
     }
 }
 
-/// Curve in a chart of the live screen: name in the key, points, and colour.
-type Curve<'a> = (&'a str, Vec<Sample>, Style);
+/// Curve in a chart of the live screen: points and colour.
+type Curve = (Vec<Sample>, Style);
 
-fn points<'a, const N: usize>(curves: [(&'a str, &VecDeque<Sample>, Style); N]) -> [Curve<'a>; N] {
-    curves.map(|(name, samples, style)| (name, samples.iter().copied().collect(), style))
+fn points<const N: usize>(curves: [(&VecDeque<Sample>, Style); N]) -> [Curve; N] {
+    curves.map(|(samples, style)| (samples.iter().copied().collect(), style))
 }
 
-fn chart<'a>(title: &'a str, now_s: f64, curves: &'a [Curve<'_>], values: ValueAxis) -> Chart<'a> {
+fn chart<'a>(title: Line<'a>, now_s: f64, curves: &'a [Curve], values: ValueAxis) -> Chart<'a> {
     let span = CHART_SPAN.as_secs_f64();
     let end = now_s.max(10.0);
     let begin = (end - span).max(0.0);
-    let datasets = curves.iter().map(|(name, points, style)| {
+    let datasets = curves.iter().map(|(points, style)| {
         Dataset::default()
-            .name(*name)
             .marker(Marker::Braille)
             .graph_type(GraphType::Line)
             .style(*style)
@@ -288,11 +291,7 @@ fn chart<'a>(title: &'a str, now_s: f64, curves: &'a [Curve<'_>], values: ValueA
     };
     Chart::new(datasets.collect())
         .block(Block::bordered().title(title))
-        .legend_position(match curves.len() {
-            1 => None,
-            _ => Some(ratatui::widgets::LegendPosition::TopLeft),
-        })
-        .hidden_legend_constraints((Constraint::Percentage(60), Constraint::Percentage(60)))
+        .legend_position(None)
         .x_axis(
             Axis::default()
                 .bounds([begin, end])

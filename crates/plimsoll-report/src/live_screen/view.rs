@@ -88,7 +88,7 @@ impl Machine {
 pub struct LiveView {
     /// The workload, its files and the target.
     pub title: String,
-    /// Present phase of the run, such as `measuring (window 1)`.
+    /// Present phase of the run, such as `measuring`.
     pub phase: String,
     /// Time since the workers started; `None` before.
     pub elapsed: Option<Duration>,

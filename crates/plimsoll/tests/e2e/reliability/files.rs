@@ -222,7 +222,7 @@ fn writes_to_the_results_that_block() {
         .spawn()
         .unwrap();
     let await_window = |window: u32| {
-        let line = format!("measuring (window {window})");
+        let line = format!("measuring (window {window} of 3)");
         wait_until(&line, || {
             std::fs::read_to_string(&path).unwrap().contains(&line)
         });
@@ -230,7 +230,10 @@ fn writes_to_the_results_that_block() {
     await_window(1);
     let frozen = Frozen::new(device.mount_point());
     let stderr = std::fs::read_to_string(&path).unwrap();
-    assert!(!stderr.contains("(window 3)"), "frozen too late:\n{stderr}");
+    assert!(
+        !stderr.contains("(window 3 of"),
+        "frozen too late:\n{stderr}"
+    );
     await_window(3);
     drop(frozen);
     Ended::wait(child, begun).expect_code(0);
