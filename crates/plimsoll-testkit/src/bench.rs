@@ -320,6 +320,29 @@ pub fn started(mut command: Command, line_begin: &str) -> Started {
     Started { child, begun, rest }
 }
 
+/// Starts the command of a series and waits until a run of the series has measured an interval, which the program writes
+/// to a hidden directory below `results`.
+#[track_caller]
+pub fn started_series(mut command: Command, results: &Path) -> Started {
+    let begun = Instant::now();
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stderr = child.stderr.take();
+    let rest = std::thread::spawn(move || read_all(stderr));
+    let has_interval = |path: &String| {
+        path.contains("/.plimsoll-")
+            && path.ends_with("/intervals.csv")
+            && std::fs::read_to_string(results.join(path))
+                .is_ok_and(|text| text.lines().count() > 1)
+    };
+    wait_until("an interval of a run", || {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "ended before an interval");
+        tree(results).0.keys().any(has_interval)
+    });
+    Started { child, begun, rest }
+}
+
 impl Started {
     pub fn interrupt(&self) {
         signal(self.child.id().cast_signed(), Signal::INT);

@@ -51,6 +51,8 @@ pub struct ProgressDisplay<'a> {
     format: Format,
     voice: MessageSink,
     title: RunTitle,
+    /// Whether the headline was printed and the full-screen view opened, which happens once.
+    has_begun: bool,
     /// Whether standard error is a terminal that can rewrite a line, for the live line.
     rewrites: bool,
     bar: ProgressBar,
@@ -79,6 +81,7 @@ impl<'a> ProgressDisplay<'a> {
             format: output.format,
             voice,
             title,
+            has_begun: false,
             rewrites: voice != MessageSink::Quiet && Stream::Err.rewrites(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
@@ -95,6 +98,9 @@ impl<'a> ProgressDisplay<'a> {
     /// Begins the display of the run once the run is accepted: prints the headline, then opens the full-screen view if
     /// requested.
     fn show_head(&mut self) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
+        }
         let RunTitle {
             label,
             headline,
@@ -103,7 +109,7 @@ impl<'a> ProgressDisplay<'a> {
         if !is_in_series {
             self.print_message(headline);
         }
-        if std::mem::take(&mut self.wants_live) {
+        if self.wants_live {
             match LiveRunView::show(&format!("{label}{headline}"), self.moment.planned) {
                 Ok(screen) => self.screen = Some(screen),
                 Err(e) => console::err(&format!("the screen cannot be shown: {e}\n")),

@@ -111,7 +111,7 @@ mod tests {
             .collect();
         assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), visible);
         assert_eq!(grouped.len(), visible.len());
-        assert!(grouped.len() <= 19, "{}", grouped.len());
+        assert!(grouped.len() <= 16, "{}", grouped.len());
     }
 
     #[test]

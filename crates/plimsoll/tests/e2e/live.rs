@@ -244,10 +244,9 @@ fn a_screen_shows_the_run_at_any_size_and_then_the_report() {
 #[test]
 fn keys_pause_the_display_explain_the_screen_and_end_the_run() {
     let bench = Bench::on_tmpfs();
-    let on = OnScreen::begin(live_run(&bench, &["--time=50s", "--warmup=10s"]), 100, 32);
+    let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 100, 32);
     let has = |text: &'static str| move |screen: &vt100::Screen| screen.contents().contains(text);
     on.wait("operations", |screen| is_active(screen, "readfile4"));
-    // Warm-up and window make a minute.
     on.wait("time left", has(", 0:00:5"));
     on.press("?");
     let text = on.wait("help", has("q or Ctrl-C ends the run"));

@@ -1,7 +1,7 @@
 //! Tests of `plimsoll resume` with every kind of series.
 
 use crate::common::series::{self, cut, edit, only, parsed, resume};
-use crate::common::{Bench, Ended, MARKER, started, tree};
+use crate::common::{Bench, Ended, MARKER, started_series, tree};
 use plimsoll_results::{SeriesDir, SeriesState, SeriesWriter, Verdict};
 use std::process::Command;
 
@@ -114,7 +114,7 @@ impl Kind {
     fn interrupted(&self, bench: &Bench) -> SeriesDir {
         let more = [&["--time=1h", "--dir=work"], self.in_real_time].concat();
         let command = self.command(bench, &more);
-        let going = started(command, "measuring");
+        let going = started_series(command, &bench.path("results"));
         going.interrupt();
         let ended = going.end().expect_code(130);
         let (series, dir) = (parsed(&ended), only(bench));
@@ -146,7 +146,7 @@ fn an_interrupted_series_is_resumed_in_another_directory_on_its_files() {
         std::fs::create_dir(&elsewhere).unwrap();
         let mut command = bench.plimsoll(["resume"]);
         command.arg(dir.path()).current_dir(&elsewhere);
-        let again = started(command, "measuring");
+        let again = started_series(command, &bench.path("results"));
         again.interrupt();
         let ended = again.end().expect_code(130);
         let hint = format!("resume with plimsoll resume {}", dir.path().display());

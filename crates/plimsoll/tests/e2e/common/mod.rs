@@ -11,8 +11,8 @@ pub mod sshd;
 
 use plimsoll_results::{Distribution, Run, RunDir, SparseInterval};
 pub use plimsoll_testkit::bench::{
-    Bench, CLAIM, Ended, MARKER, PATIENCE, Started, find_row, row, signal, started, tree,
-    wait_until,
+    Bench, CLAIM, Ended, MARKER, PATIENCE, Started, find_row, row, signal, started, started_series,
+    tree, wait_until,
 };
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Runs in progress, as programs see them.
 
 use super::{Browser, WORKLOAD, serve};
-use crate::common::{Bench, row, started};
+use crate::common::{Bench, row, started, started_series};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 
@@ -195,7 +195,7 @@ fn runs_of_series_are_watched_and_the_series_is_not_deleted_meanwhile() {
             "--results=results",
         ];
         let call = bench.plimsoll(command.split(' ').chain(more));
-        let series = started(call, "measuring");
+        let series = started_series(call, &bench.path("results"));
         only_id(&browser);
         let live = browser.get("/api/v1/live").json();
         assert_eq!(live["runs"][0]["run"]["name"], first);
