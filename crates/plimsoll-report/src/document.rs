@@ -30,7 +30,8 @@ pub struct Document {
     pub head: Vec<Block>,
     /// Sections of the report, in the order in which every format shows the sections.
     pub sections: Vec<Section>,
-    /// Sections on the circumstances of the runs, such as the environment; only HTML pages show the appendix.
+    /// Sections with details and circumstances of the runs, such as the environment; only HTML pages and
+    /// `report --details` show the appendix.
     pub appendix: Vec<Section>,
     /// Path of the results directory, which only the terminal shows; `None` if results are in no directory.
     pub location: Option<PathBuf>,

@@ -8,7 +8,7 @@ use crate::text::{error_counts, list};
 use crate::{client, confidence, events, hosts, mix, simulation, stages, standstill, verification};
 use plimsoll_measure::{RankStage, RuledPhase};
 use plimsoll_plan::{Bytes, Count, Promise, Requirement, counted, scaled};
-use plimsoll_results::{CompletedFigures, Percentile, Run, Stage, Summary};
+use plimsoll_results::{CompletedFigures, OperationFigures, Percentile, Run, Stage, Summary};
 
 /// The report on a run, without charts.
 #[must_use]
@@ -38,6 +38,7 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
             "Confidence",
             Block::table(confidence::table(run)).into_iter().collect(),
         )
+        .append("rows", "Rows of the workload", grouped_rows(run))
         .append("resources", "Resources of the client", client::tables(run))
         .append("ranks", "Ranks", ranks(run))
         .append("parameters", "Parameters and files", parameters(run))
@@ -197,16 +198,54 @@ fn events(run: &Run) -> Vec<Block> {
     events.map(|(event, text)| Line::of(event, text)).collect()
 }
 
+/// Note on a table with groups of rows.
+const GROUPED: &str = "×N: N rows of the workload whose names differ only in a final number; `plimsoll report --details` \
+                       shows each row";
+
+/// Figures of the workload's operations, with one row for each group of similar rows.
+fn grouped(run: &Run) -> Vec<OperationFigures> {
+    let mut rows: Vec<OperationFigures> = vec![];
+    let mut listed = vec![false; run.groups.len()];
+    for row in &run.operations {
+        match run.groups.iter().position(|group| group.contains(row)) {
+            None => rows.push(row.clone()),
+            Some(number) if !listed[number] => {
+                listed[number] = true;
+                let group = &run.groups[number];
+                rows.push(OperationFigures {
+                    name: format!("{} ×{}", group.figures.name, group.rows),
+                    ..group.figures.clone()
+                });
+            }
+            Some(_) => {}
+        }
+    }
+    rows
+}
+
+/// Table of the rows of all groups.
+fn grouped_rows(run: &Run) -> Vec<Block> {
+    let rows = run.operations.iter();
+    let rows = rows.filter(|row| run.groups.iter().any(|group| group.contains(row)));
+    let rows: Vec<OperationFigures> = rows.cloned().collect();
+    let percentiles = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
+    let table = operation_table("Rows of the groups", &rows, percentiles);
+    Block::table(table).into_iter().collect()
+}
+
 /// Tables of the operations, in total or in each stage, and of the target's calls.
 fn operations(run: &Run) -> Vec<Block> {
     let percentiles = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
     let of_stages = stages::operations(run);
-    let (caption, rows) = if of_stages.is_empty() {
-        ("Operations", &run.operations)
+    let mut table = if of_stages.is_empty() {
+        operation_table("Operations", &grouped(run), percentiles)
     } else {
         let caption = "Operations of each stage; rates are over the time of the longest rank";
-        (caption, &of_stages)
+        operation_table(caption, &of_stages, percentiles)
     };
+    if !run.groups.is_empty() {
+        table.notes.push(GROUPED.to_owned());
+    }
     let procedures = call_table(
         "Procedures called on the server",
         ["procedure", "calls", "calls/s"],
@@ -219,11 +258,7 @@ fn operations(run: &Run) -> Vec<Block> {
         run.completion_delay.as_slice(),
         percentiles,
     );
-    let tables = [
-        operation_table(caption, rows, percentiles),
-        procedures,
-        delay,
-    ];
+    let tables = [table, procedures, delay];
     let tables = tables.into_iter().filter_map(Block::table);
     let failed = run.procedures.iter().filter(|p| p.errors > 0);
     let errors = failed.map(|p| {

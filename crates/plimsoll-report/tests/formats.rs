@@ -8,6 +8,7 @@ use plimsoll_measure::{
 };
 use plimsoll_plan::{LoadTime, Note, OpKind, Operation, Plan, SourcePosition};
 use plimsoll_report::compare::{Comparison, document};
+use plimsoll_report::document::{Block, Section};
 use plimsoll_report::run;
 use plimsoll_report::terminal::{Layout, render};
 use plimsoll_report::{filebench, live, markdown};
@@ -409,6 +410,46 @@ fn filebench_line() {
     insta::assert_snapshot!(filebench::io_summary(&s), @"IO Summary:  3014 ops 301.400 ops/s 100/100 rd/wr  25.0mb/s 4.342ms/op 3152us cpu/op");
     s.cpu_us_per_op = None;
     assert!(filebench::io_summary(&s).ends_with("ms/op"));
+}
+
+/// Three rows of one kind are a row of the table, and rows of their own in the appendix.
+#[test]
+fn similar_rows_are_one_row_with_their_figures_together() {
+    let mut m = measured();
+    let reads = (1..=3).map(|n| Operation {
+        name: format!("readfile{n}"),
+        kind: OpKind::ReadWhole,
+        location: None,
+    });
+    m.plan.operations = reads.collect();
+    m.outcome.windows[0].totals.rows = vec![
+        row(1_000_000, 100, 10),
+        row(1_000_000, 200, 10),
+        row(1_000_000, 1700, 10),
+    ];
+    let document = run::document(&Run::assemble(m));
+    let cells = |section: &Section| -> Vec<Vec<String>> {
+        let tables = section.blocks.iter().filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        });
+        let rows = tables.flat_map(|table| &table.rows);
+        rows.map(|row| row.cells[..3].iter().map(|cell| cell.text.clone()).collect())
+            .collect()
+    };
+    let find = |sections: &[Section], id| cells(sections.iter().find(|s| s.id == id).unwrap());
+    assert_eq!(
+        find(&document.sections, "operations"),
+        [["readfile ×3", "read_whole", "2 000"]]
+    );
+    assert_eq!(
+        find(&document.appendix, "rows"),
+        [
+            ["readfile1", "read_whole", "100"],
+            ["readfile2", "read_whole", "200"],
+            ["readfile3", "read_whole", "1 700"]
+        ]
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::promise::{PromiseResult, UnstoredFigures};
 use crate::publish::timestamp;
 use crate::qualifier::Qualifier;
 use crate::run::{
-    CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
+    CompletedFigures, OperationFigures, OperationGroup, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
 use crate::schedule::EventSchedule;
@@ -154,6 +154,7 @@ impl Run {
             stationarity: last.stationarity,
             ruled_waits: m.outcome.ruled_waits,
             operations: last.operations,
+            groups: last.groups,
             procedures: last.procedures,
             completion_delay: last.completion_delay,
             percentiles_shown: m.percentiles,
@@ -389,6 +390,44 @@ fn operation(
     }
 }
 
+/// Groups of similar rows of `operations`, which are figures of rows of the Plan.
+fn groups(
+    plan: &Plan,
+    rows: &[OpTotals],
+    operations: &[OperationFigures],
+    seconds: f64,
+    kept: &Percentiles,
+) -> Vec<OperationGroup> {
+    if plan.pattern().is_some() {
+        return vec![];
+    }
+    let shown: BTreeSet<_> = operations.iter().map(|o| (&*o.name, o.kind)).collect();
+    let mut sums: Vec<(Operation, OpTotals, u64)> = vec![];
+    for (op, totals) in plan.operations.iter().zip(rows) {
+        if !shown.contains(&(&*op.name, op.kind)) {
+            continue;
+        }
+        let name = OperationGroup::name_of(&op.name);
+        let mut known = sums.iter_mut();
+        match known.find(|(of, ..)| (of.kind, &*of.name) == (op.kind, name)) {
+            Some((_, sum, rows)) => {
+                sum.add(totals);
+                *rows += 1;
+            }
+            None => {
+                let name = name.to_owned();
+                sums.push((Operation { name, ..op.clone() }, totals.clone(), 1));
+            }
+        }
+    }
+    let several = sums.into_iter().filter(|(.., rows)| *rows > 1);
+    let group = several.map(|(op, sum, rows)| OperationGroup {
+        rows,
+        figures: operation(&op, &sum, None, seconds, kept),
+    });
+    group.collect()
+}
+
 fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -> Window {
     let plan = &measured.plan;
     let (totals, system) = (&window.totals, &window.system);
@@ -396,6 +435,7 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
     let seconds = length as f64 / 1e9;
     let (rows, gaps) = (&totals.rows, &totals.gaps.rows);
     let (mut operations, procedures, completion_delay) = tables(plan, rows, gaps, seconds, kept);
+    let mut groups = groups(plan, rows, &operations, seconds, kept);
     let mut summary = summary(plan, rows, seconds, kept);
     // Stages of a pattern are as long as their work, and have no long-term figures.
     if plan.pattern().is_none() && summary.ops > 0 {
@@ -406,6 +446,13 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
         summary.confidence = Some(of_rows(&|o| o.kind.counts()));
         for figures in &mut operations {
             let own = of_rows(&|o| (o.kind, &o.name) == (figures.kind, &figures.name));
+            figures.confidence = Some(own).filter(|own| own.doubt.is_none());
+        }
+        for OperationGroup { figures, .. } in &mut groups {
+            let alike = |o: &Operation| {
+                (o.kind, OperationGroup::name_of(&o.name)) == (figures.kind, &*figures.name)
+            };
+            let own = of_rows(&alike);
             figures.confidence = Some(own).filter(|own| own.doubt.is_none());
         }
     }
@@ -431,6 +478,7 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
         summary,
         stationarity: Stationarity::of(&totals.counts, length),
         operations,
+        groups,
         procedures,
         completion_delay,
         first_done,

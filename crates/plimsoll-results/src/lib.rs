@@ -104,7 +104,7 @@ pub use recover::{AbandonedRun, recover};
 pub use regular_file::{open_regular, read_regular};
 pub use removal::Removal;
 pub use run::{
-    CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
+    CompletedFigures, OperationFigures, OperationGroup, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
 };
 pub use schedule::EventSchedule;

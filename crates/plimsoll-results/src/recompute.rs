@@ -3,8 +3,8 @@
 use crate::histograms::{self, tag_of};
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
 use crate::{
-    AgeFigure, Distribution, HISTOGRAMS_FILE, LatencyFigures, OperationFigures, ResultsError, Run,
-    Summary,
+    AgeFigure, Distribution, HISTOGRAMS_FILE, LatencyFigures, OperationFigures, OperationGroup,
+    ResultsError, Run, Summary,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -176,16 +176,25 @@ pub(crate) fn complete(
     }
     let of_window = |windows: &[u32],
                      operations: &mut [OperationFigures],
+                     groups: &mut [OperationGroup],
                      procedures: &mut [OperationFigures],
                      delay: &mut Option<OperationFigures>,
                      summary: &mut Summary| {
         let mut all = LogLatencies::default();
+        let mut of_groups: Vec<LogLatencies> = vec![];
+        of_groups.resize_with(groups.len(), LogLatencies::default);
         for o in operations {
             let times = LogLatencies::of(&log, windows, o);
             times.complete(&mut o.percentiles, wanted);
             if o.kind.counts() {
                 all.add(&times);
             }
+            if let Some(group) = groups.iter().position(|group| group.contains(o)) {
+                of_groups[group].add(&times);
+            }
+        }
+        for (group, times) in groups.iter_mut().zip(of_groups) {
+            times.complete(&mut group.figures.percentiles, wanted);
         }
         for p in procedures.iter_mut().chain(delay) {
             LogLatencies::of(&log, windows, p).complete(&mut p.percentiles, wanted);
@@ -195,6 +204,7 @@ pub(crate) fn complete(
     of_window(
         &windows,
         &mut run.operations,
+        &mut run.groups,
         &mut run.procedures,
         &mut run.completion_delay,
         &mut run.summary,
@@ -204,6 +214,7 @@ pub(crate) fn complete(
         of_window(
             &number,
             &mut w.operations,
+            &mut w.groups,
             &mut w.procedures,
             &mut w.completion_delay,
             &mut w.summary,

@@ -56,6 +56,9 @@ pub struct Run {
     pub ruled_waits: Vec<RuledWait>,
     /// Figures of each operation of the workload: one entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
+    /// Groups of similar rows of `operations`; empty without similar rows, and for a pattern.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<OperationGroup>,
     /// Figures of the procedures that the target called on a server: opening a file is one operation, but several
     /// procedures on NFS. Errors have the server's names. Empty if the target reports no procedures.
     pub procedures: Vec<OperationFigures>,
@@ -295,6 +298,33 @@ pub struct OperationFigures {
     pub confidence: Option<Confidence>,
 }
 
+/// Similar rows as one row: rows of one kind whose names differ only in a final number, such as `readfile1` and
+/// `readfile2`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationGroup {
+    /// Number of rows of the group, at least 2.
+    pub rows: u64,
+    /// Figures of the operations of all rows together, under the name of the rows without the number. Gaps are null.
+    pub figures: OperationFigures,
+}
+
+impl OperationGroup {
+    /// Common name of the rows that are similar to a row: the row's name without a final number.
+    #[must_use]
+    pub fn name_of(row: &str) -> &str {
+        match row.trim_end_matches(|c: char| c.is_ascii_digit()) {
+            "" => row,
+            name => name,
+        }
+    }
+
+    /// Whether the group has the row.
+    #[must_use]
+    pub fn contains(&self, row: &OperationFigures) -> bool {
+        (self.figures.kind, &*self.figures.name) == (row.kind, Self::name_of(&row.name))
+    }
+}
+
 impl Run {
     /// Percentiles that a table shows; `usual` if no percentiles were requested.
     #[must_use]
@@ -421,6 +451,9 @@ pub struct Window {
     pub stationarity: Option<Stationarity>,
     /// Figures of each operation of the workload: one entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
+    /// Groups of similar rows of `operations`; empty without similar rows, and for a pattern.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<OperationGroup>,
     /// Figures of the procedures that the target called on a server: opening a file is one operation, but several
     /// procedures on NFS. Errors have the server's names. Empty if the target reports no procedures.
     pub procedures: Vec<OperationFigures>,

@@ -220,6 +220,51 @@ fn figures_of_a_window_follow_from_its_totals() {
 }
 
 #[test]
+fn rows_whose_names_differ_in_a_number_are_a_group() {
+    let rows = [
+        ("read1", OpKind::Read, 10),
+        ("read1", OpKind::Open, 1),
+        ("read2", OpKind::Read, 40),
+        ("write1", OpKind::Write, 5),
+        ("7", OpKind::Read, 2),
+        ("8", OpKind::Read, 3),
+    ];
+    let mut plan = plan(&rows.map(|(_, kind, _)| kind));
+    for (operation, (name, ..)) in plan.operations.iter_mut().zip(rows) {
+        operation.name = name.into();
+    }
+    let mut totals = WindowTotals {
+        end: SECOND,
+        rows: rows.map(|(.., ops)| row(ops)).into(),
+        ..WindowTotals::default()
+    };
+    totals.rows[2].errors.insert("EIO".into(), 4);
+    let kept = Percentiles::kept(None);
+    let of = |plan| window(&measured(plan), &totals.clone().into(), &kept);
+    let groups = of(plan.clone()).groups;
+    let [group] = &groups[..] else {
+        panic!("{groups:?}")
+    };
+    let figures = &group.figures;
+    assert_eq!((&*figures.name, figures.kind, group.rows), ("read", OpKind::Read, 2));
+    assert_eq!((figures.ops, figures.bytes, figures.errors), (50, 100, 4));
+    // Of 1 to 10 ms and 1 to 40 ms, 24 latencies are at most 14 ms, and 25 at most 15 ms.
+    let (latency, p50) = (&figures.latency, figures.percentile(Percentile::P50).unwrap());
+    assert!((latency.mean_ms - (55.0 + 820.0) / 50.0).abs() < 1e-9);
+    assert!((p50.ms - 15.0).abs() < 0.02, "{p50:?}");
+    assert_eq!((latency.min_ms, latency.max_ms), (1.0, 40.0));
+    let has = |name: &str, kind| {
+        let row = OperationFigures {
+            name: name.into(),
+            kind,
+            ..figures.clone()
+        };
+        group.contains(&row)
+    };
+    assert!(has("read2", OpKind::Read) && !has("read1", OpKind::Open) && !has("8", OpKind::Read));
+}
+
+#[test]
 fn processor_time_is_reported_only_where_it_is_accounted_for() {
     let cpu = |accounted, ops| {
         let mut plan = plan(&[OpKind::Read]);

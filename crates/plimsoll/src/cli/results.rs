@@ -30,6 +30,10 @@ pub struct ReportArgs {
     /// 50,90,99,99.9,99.99,99.999
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub percentiles: Option<Percentiles>,
+    /// Show the details of a page in --format text and markdown, too: each row of the workload, confidence intervals,
+    /// resources, ranks, parameters and environment
+    #[arg(long)]
+    pub details: bool,
     /// First recover the results of killed runs; RESULTS are hidden directories of such runs, or parent directories of
     /// hidden directories
     #[arg(long)]

@@ -41,6 +41,11 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
             "--percentiles is for tables: it needs --format text, json, csv, markdown or html",
         ));
     }
+    if args.details && ![ReportFormat::Text, ReportFormat::Markdown].contains(&args.format) {
+        return Err(CommandError::usage(
+            "--details needs --format text or markdown; a page always has the details",
+        ));
+    }
     let recovered = match args.recover {
         true => recovered(&args.results)?,
         false => args.results.clone(),
@@ -63,7 +68,8 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Parquet => unreachable!("tables are written above, of the files themselves"),
         ReportFormat::Markdown => {
             let documents = measured(&found, "markdown", percentiles)?;
-            let each: Vec<String> = documents.iter().map(markdown::render).collect();
+            let documents = documents.into_iter().map(|document| detailed(document, args));
+            let each: Vec<String> = documents.map(|d| markdown::render(&d)).collect();
             each.join("\n")
         }
         ReportFormat::Html => match disclosure::page(&found, args.sut.as_deref())? {
@@ -115,9 +121,17 @@ pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandEr
 fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     let mut layout = Stream::Out.layout();
     layout.color &= args.output.is_none();
-    let documents = found.iter().map(document);
+    let documents = found.iter().map(|found| detailed(document(found), args));
     let each = documents.map(|document| terminal::render(&document, layout));
     each.collect::<Vec<_>>().join("\n")
+}
+
+/// The document, with its appendix as sections if the user wants details.
+fn detailed(mut document: Document, args: &ReportArgs) -> Document {
+    if args.details {
+        document.sections.append(&mut document.appendix);
+    }
+    document
 }
 
 /// Report on results that Plimsoll measured. An HTML page also has the reports on repeated runs and on the runs of a
