@@ -434,8 +434,13 @@ fn similar_rows_are_one_row_with_their_figures_together() {
             _ => None,
         });
         let rows = tables.flat_map(|table| &table.rows);
-        rows.map(|row| row.cells[..3].iter().map(|cell| cell.text.clone()).collect())
-            .collect()
+        rows.map(|row| {
+            row.cells[..3]
+                .iter()
+                .map(|cell| cell.text.clone())
+                .collect()
+        })
+        .collect()
     };
     let find = |sections: &[Section], id| cells(sections.iter().find(|s| s.id == id).unwrap());
     assert_eq!(

@@ -11,8 +11,8 @@ use crate::promise::{PromiseResult, UnstoredFigures};
 use crate::publish::timestamp;
 use crate::qualifier::Qualifier;
 use crate::run::{
-    CompletedFigures, OperationFigures, OperationGroup, Program, Run, Stage, Summary, Target, Validity,
-    VariableFigures, Verdict, Window,
+    CompletedFigures, OperationFigures, OperationGroup, Program, Run, Stage, Summary, Target,
+    Validity, VariableFigures, Verdict, Window,
 };
 use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
@@ -23,7 +23,7 @@ use plimsoll_measure::{
     Outcome, RankStall, StageOutcome, Stall, Stationarity, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, Reason};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, SystemTime};
 
 /// Input from which the figures of a run are computed.
@@ -401,7 +401,7 @@ fn groups(
     if plan.pattern().is_some() {
         return vec![];
     }
-    let shown: BTreeSet<_> = operations.iter().map(|o| (&*o.name, o.kind)).collect();
+    let shown: HashSet<_> = operations.iter().map(|o| (&*o.name, o.kind)).collect();
     let mut sums: Vec<(Operation, OpTotals, u64)> = vec![];
     for (op, totals) in plan.operations.iter().zip(rows) {
         if !shown.contains(&(&*op.name, op.kind)) {

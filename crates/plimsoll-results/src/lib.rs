@@ -104,8 +104,8 @@ pub use recover::{AbandonedRun, recover};
 pub use regular_file::{open_regular, read_regular};
 pub use removal::Removal;
 pub use run::{
-    CompletedFigures, OperationFigures, OperationGroup, Program, Run, Stage, Summary, Target, Validity,
-    VariableFigures, Verdict, Window,
+    CompletedFigures, OperationFigures, OperationGroup, Program, Run, Stage, Summary, Target,
+    Validity, VariableFigures, Verdict, Window,
 };
 pub use schedule::EventSchedule;
 pub use series::{

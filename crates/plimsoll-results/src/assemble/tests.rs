@@ -1,4 +1,5 @@
 use super::{done as done_figures, *};
+use crate::Percentile;
 use plimsoll_measure::system::SystemUse;
 
 const SECOND: Nanos = 1_000_000_000;
@@ -246,10 +247,16 @@ fn rows_whose_names_differ_in_a_number_are_a_group() {
         panic!("{groups:?}")
     };
     let figures = &group.figures;
-    assert_eq!((&*figures.name, figures.kind, group.rows), ("read", OpKind::Read, 2));
+    assert_eq!(
+        (&*figures.name, figures.kind, group.rows),
+        ("read", OpKind::Read, 2)
+    );
     assert_eq!((figures.ops, figures.bytes, figures.errors), (50, 100, 4));
     // Of 1 to 10 ms and 1 to 40 ms, 24 latencies are at most 14 ms, and 25 at most 15 ms.
-    let (latency, p50) = (&figures.latency, figures.percentile(Percentile::P50).unwrap());
+    let (latency, p50) = (
+        &figures.latency,
+        figures.percentile(Percentile::P50).unwrap(),
+    );
     assert!((latency.mean_ms - (55.0 + 820.0) / 50.0).abs() < 1e-9);
     assert!((p50.ms - 15.0).abs() < 0.02, "{p50:?}");
     assert_eq!((latency.min_ms, latency.max_ms), (1.0, 40.0));

@@ -68,7 +68,9 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Parquet => unreachable!("tables are written above, of the files themselves"),
         ReportFormat::Markdown => {
             let documents = measured(&found, "markdown", percentiles)?;
-            let documents = documents.into_iter().map(|document| detailed(document, args));
+            let documents = documents
+                .into_iter()
+                .map(|document| detailed(document, args));
             let each: Vec<String> = documents.map(|d| markdown::render(&d)).collect();
             each.join("\n")
         }

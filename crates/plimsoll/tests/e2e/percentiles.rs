@@ -199,13 +199,20 @@ fn a_group_of_rows_has_any_percentile_and_details_show_each_row() {
     let target = "--target=null:?latency=1ms&clock=virtual";
     let run = ["run", "webserver", target, "--time=2s", "--results=results"];
     let text = call(&bench, &run, &[]).expect_code(0).stdout;
-    assert!(text.contains("readfile ×10") && !text.contains("readfile7"), "{text}");
+    assert!(
+        text.contains("readfile ×10") && !text.contains("readfile7"),
+        "{text}"
+    );
     let dir = bench.results()[0].path().to_owned();
     let report = |args: &[&str]| call(&bench, &[&["report"], args].concat(), &[&dir]);
-    let json = report(&["--percentiles=33", "--format=json"]).expect_code(0).stdout;
+    let json = report(&["--percentiles=33", "--format=json"])
+        .expect_code(0)
+        .stdout;
     let run: Run = serde_json::from_str(&json).unwrap();
     let mut groups = run.groups.iter();
-    let group = groups.find(|group| group.figures.name == "readfile").unwrap();
+    let group = groups
+        .find(|group| group.figures.name == "readfile")
+        .unwrap();
     let rows = || run.operations.iter().filter(|row| group.contains(row));
     assert_eq!((group.rows, rows().count()), (10, 10));
     assert_eq!(group.figures.ops, rows().map(|row| row.ops).sum::<u64>());
@@ -216,7 +223,10 @@ fn a_group_of_rows_has_any_percentile_and_details_show_each_row() {
     let most = of_rows.iter().copied().fold(0.0, f64::max);
     assert!((least..=most).contains(&at(&group.figures)), "{of_rows:?}");
     let text = report(&["--details"]).expect_code(0).stdout;
-    assert!(text.contains("readfile ×10") && text.contains("readfile7"), "{text}");
+    assert!(
+        text.contains("readfile ×10") && text.contains("readfile7"),
+        "{text}"
+    );
     let refused = report(&["--details", "--format=csv"]).refusal();
     assert!(refused.contains("--details needs"), "{refused}");
 }
