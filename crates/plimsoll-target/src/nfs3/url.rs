@@ -77,7 +77,7 @@ mod tests {
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
         insta::assert_snapshot!(says("nfs3://h/x?nconect=4"), @r"
-        target `nfs3`: unknown option `nconect`: expected one of actimeo, added_rtt, cache, create, gid, lanes, mountport, nconnect, retrans, rsize, sec, timeo, uid, wsize, did you mean `nconnect`?
+        target `nfs3`: unknown option `nconect`: expected one of actimeo, added_rtt, cache, clients, create, gid, mountport, nconnect, retrans, rsize, sec, timeo, uid, wsize, did you mean `nconnect`?
           nfs3://h/x?nconect=4
                      ^^^^^^^
         ");

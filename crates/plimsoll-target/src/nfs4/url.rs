@@ -109,7 +109,7 @@ mod tests {
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
         insta::assert_snapshot!(says("nfs4://h/x?openowner=one"), @r"
-        target `nfs4`: unknown option `openowner`: expected one of actimeo, added_rtt, cache, create, delegations, gid, lanes, minorversion, nconnect, open_owner, retrans, rsize, sec, slots, timeo, uid, wsize, did you mean `open_owner`?
+        target `nfs4`: unknown option `openowner`: expected one of actimeo, added_rtt, cache, clients, create, delegations, gid, minorversion, nconnect, open_owner, retrans, rsize, sec, slots, timeo, uid, wsize, did you mean `open_owner`?
           nfs4://h/x?openowner=one
                      ^^^^^^^^^
         ");
