@@ -25,9 +25,9 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
     document
         .section("achieved", "Achieved", achieved(run))
         .section("load", "Load", mix::achieved(run))
-        .section("charts", "Throughput and latency", Block::charts(charts))
         .section("events", "Events", events(run))
         .section("operations", "Operations", operations(run))
+        .section("charts", "Throughput and latency", Block::charts(charts))
         .section("hosts", "Hosts", hosts(run))
         .section("system", "Simulated system", simulated(run))
         .section("verification", "Verification", verified(run))

@@ -21,7 +21,7 @@ const STEPS: [&str; 11] = [
     "mail",
 ];
 
-const SHORT: [&str; 2] = ["--time=50ms", "--results=results"];
+const SHORT: [&str; 2] = ["--time=200ms", "--results=results"];
 
 fn check(bench: &Bench, place: &str, more: &[&str]) -> Ended {
     let mut command = bench.plimsoll(["check", place]);
