@@ -405,15 +405,19 @@ impl Scenario {
     }
 
     /// Whether every object of a pattern exists before another rank reads the object. A lost or stopped rank creates no
-    /// objects. A reading rank that starts early, by at most the jitter of the network, may overtake the creating rank,
-    /// and so may a reading rank whose calls are faster than the slow calls of the creating rank.
+    /// objects, nor does an interrupted rank, which ends before the other ranks know of the interrupt. A reading rank
+    /// that starts early, by at most the jitter of the network, may overtake the creating rank, and so may a reading rank
+    /// whose calls are faster than the slow calls of the creating rank.
     pub(crate) fn has_all_objects(&self) -> bool {
         let (Load::Pattern(pattern), Some(files)) = (&self.workload.load, &self.files) else {
             return true;
         };
         let (_, jitter_us) = self.delay_us;
         let faults = &files.faults;
-        let is_in_time = |ops| faults.slow.is_none() && jitter_us * 1000 <= ops * faults.latency_ns;
+        let ends_together = self.has_only(|kind| matches!(kind, DisturbanceKind::ClockJump { .. }));
+        let is_in_time = |ops| {
+            ends_together && faults.slow.is_none() && jitter_us * 1000 <= ops * faults.latency_ns
+        };
         self.keeps_ranks() && pattern.ops_ahead().is_none_or(is_in_time)
     }
 
