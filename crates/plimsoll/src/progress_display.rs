@@ -352,8 +352,14 @@ impl RunView for ProgressDisplay<'_> {
                 if let Some(screen) = &mut self.screen {
                     screen.start();
                 }
+                let (warm_up, _) = self.plan.times();
+                let phase = if warm_up.is_zero() {
+                    ""
+                } else {
+                    ", warming up"
+                };
                 self.report_progress_unless_stages(&format!(
-                    "{} started",
+                    "{} started{phase}",
                     counted(workers, "worker", "workers")
                 ));
             }

@@ -183,7 +183,7 @@ fn a_run_that_is_killed_ends_without_results() {
 fn runs_of_series_are_watched_and_the_series_is_not_deleted_meanwhile() {
     for (command, first) in [
         ("profile study.prof --repeat=2", "run-01"),
-        ("curve vda --load=1 --scale=0.001", "point-01-load-1"),
+        ("curve vda --load=1", "point-01-load-1"),
     ] {
         let bench = Bench::on_tmpfs();
         std::fs::write(bench.path("study.prof"), super::PROFILE).unwrap();
