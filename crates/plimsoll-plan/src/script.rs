@@ -49,13 +49,21 @@ pub enum Phase {
     },
 }
 
-/// Time for which the workers of a run work.
+/// Time from the start of the workers to the end of the load, as planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadTime {
     /// Maximum time.
     pub at_most: Duration,
-    /// Whether the workers work for exactly the maximum time, unless all of them end or the run is interrupted.
+    /// Whether no rule can end the load before the maximum time.
     pub is_fixed: bool,
+}
+
+impl LoadTime {
+    /// Words before a duration that is derived from the maximum time: `at most `, or none for a fixed time.
+    #[must_use]
+    pub fn limit_words(self) -> &'static str {
+        if self.is_fixed { "" } else { "at most " }
+    }
 }
 
 /// Default lengths of an interval of the time series in milliseconds, the longest first.
@@ -84,8 +92,7 @@ impl Plan {
         (times[0], times[1])
     }
 
-    /// Time for which the workers run: the sum of all waits. `None` if a wait has no limit, or if workers start more than
-    /// once.
+    /// Planned time of the load: the sum of all waits. `None` if a wait has no limit, or if workers start more than once.
     #[must_use]
     pub fn load_time(&self) -> Option<LoadTime> {
         let mut time = LoadTime {

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct LiveFigures {
     /// Time since the workers started.
     pub elapsed: Duration,
-    /// Time for which the workers will have worked at the run's end; `None` if not known.
+    /// Planned time of the load; `None` without a limit.
     pub planned: Option<LoadTime>,
     /// Operations completed per second in the latest interval.
     pub ops_per_s: f64,
@@ -33,8 +33,8 @@ pub fn line(m: &LiveFigures) -> String {
         format!("service mean {mean:>7}  p99 {p99:>7}  ")
     });
     let planned = m.planned.map_or_else(String::new, |planned| {
-        let most = if planned.is_fixed { "" } else { "at most " };
-        format!(" of {most}{}", show_duration(planned.at_most))
+        let most = show_duration(planned.at_most);
+        format!(" of {}{most}", planned.limit_words())
     });
     format!(
         "{:>6}{planned}  {:>9} ops/s  {:>7} MiB/s  mean {:>7}  p99 {:>7}  {}{}",

@@ -8,7 +8,9 @@ use crate::text::{error_counts, list};
 use crate::{client, confidence, events, hosts, mix, simulation, stages, standstill, verification};
 use plimsoll_measure::{RankStage, RuledPhase};
 use plimsoll_plan::{Bytes, Count, Promise, Requirement, counted, scaled};
-use plimsoll_results::{CompletedFigures, OperationFigures, Percentile, Run, Stage, Summary};
+use plimsoll_results::{
+    CompletedFigures, OperationFigures, OperationGroup, Percentile, Run, Stage, Summary,
+};
 
 /// The report on a run, without charts.
 #[must_use]
@@ -89,13 +91,8 @@ fn head(run: &Run) -> Vec<Block> {
         facts.push(Figure::unit(rate.to_string(), "events/s for the limiters"));
     }
     facts.push(Figure::count(run.workers, "worker", "workers"));
-    let is_nfs = ["nfs3:", "nfs4:"]
-        .iter()
-        .any(|scheme| run.target.url.starts_with(scheme));
-    if is_nfs && run.lanes > 0 {
-        // Each lane is an NFS client of its own.
-        facts.push(Figure::count(run.lanes, "NFS client", "NFS clients"));
-    }
+    let clients = run.nfs_clients();
+    facts.extend(clients.map(|n| Figure::count(n, "NFS client", "NFS clients")));
     if run.ranks > 1 {
         facts.push(Figure::count(run.ranks.into(), "rank", "ranks"));
     }
@@ -202,31 +199,33 @@ fn events(run: &Run) -> Vec<Block> {
 const GROUPED: &str = "×N: N rows of the workload whose names differ only in a final number; `plimsoll report --details` \
                        shows each row";
 
-/// Figures of the workload's operations, with one row for each group of similar rows.
+/// Figures of the workload's operations, with one row for each group of similar rows in the place of the first.
 fn grouped(run: &Run) -> Vec<OperationFigures> {
     let mut rows: Vec<OperationFigures> = vec![];
-    let mut listed = vec![false; run.groups.len()];
     for row in &run.operations {
-        match run.groups.iter().position(|group| group.contains(row)) {
-            None => rows.push(row.clone()),
-            Some(number) if !listed[number] => {
-                listed[number] = true;
-                let group = &run.groups[number];
-                rows.push(OperationFigures {
-                    name: format!("{} ×{}", group.figures.name, group.rows),
-                    ..group.figures.clone()
-                });
-            }
-            Some(_) => {}
+        let row = match group_of(run, row) {
+            None => row.clone(),
+            Some(group) => OperationFigures {
+                name: format!("{} ×{}", group.figures.name, group.rows),
+                ..group.figures.clone()
+            },
+        };
+        if !rows.contains(&row) {
+            rows.push(row);
         }
     }
     rows
 }
 
+fn group_of<'a>(run: &'a Run, row: &OperationFigures) -> Option<&'a OperationGroup> {
+    let mut groups = run.groups.iter();
+    groups.find(|group| group.contains(row.kind, &row.name))
+}
+
 /// Table of the rows of all groups.
 fn grouped_rows(run: &Run) -> Vec<Block> {
     let rows = run.operations.iter();
-    let rows = rows.filter(|row| run.groups.iter().any(|group| group.contains(row)));
+    let rows = rows.filter(|row| group_of(run, row).is_some());
     let rows: Vec<OperationFigures> = rows.cloned().collect();
     let percentiles = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
     let table = operation_table("Rows of the groups", &rows, percentiles);

@@ -458,6 +458,19 @@ fn similar_rows_are_one_row_with_their_figures_together() {
 }
 
 #[test]
+fn a_run_on_nfs_says_how_many_clients_made_the_load() {
+    let text = |url: &str, lanes| {
+        let mut m = measured();
+        m.target.url = url.into();
+        m.outcome.lanes = lanes;
+        markdown::render(&run::document(&Run::assemble(m)))
+    };
+    assert!(text("nfs3://h/x", 2).contains("2 NFS clients"));
+    assert!(text("nfs4://h/x?nconnect=4", 1).contains("1 NFS client,"));
+    assert!(!text("posix", 2).contains("NFS client"));
+}
+
+#[test]
 fn live_line() {
     let line = live::line(&live::LiveFigures {
         elapsed: Duration::from_millis(12_700),

@@ -23,7 +23,7 @@ use plimsoll_measure::{
     Outcome, RankStall, StageOutcome, Stall, Stationarity, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, Reason};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 /// Input from which the figures of a run are computed.
@@ -390,7 +390,7 @@ fn operation(
     }
 }
 
-/// Groups of similar rows of `operations`, which are figures of rows of the Plan.
+/// Groups of similar rows of `operations`.
 fn groups(
     plan: &Plan,
     rows: &[OpTotals],
@@ -398,34 +398,33 @@ fn groups(
     seconds: f64,
     kept: &Percentiles,
 ) -> Vec<OperationGroup> {
-    if plan.pattern().is_some() {
-        return vec![];
-    }
-    let shown: HashSet<_> = operations.iter().map(|o| (&*o.name, o.kind)).collect();
-    let mut sums: Vec<(Operation, OpTotals, u64)> = vec![];
-    for (op, totals) in plan.operations.iter().zip(rows) {
-        if !shown.contains(&(&*op.name, op.kind)) {
+    let mut groups: Vec<OperationGroup> = vec![];
+    for first in operations {
+        if groups.iter().any(|g| g.contains(first.kind, &first.name)) {
             continue;
         }
-        let name = OperationGroup::name_of(&op.name);
-        let mut known = sums.iter_mut();
-        match known.find(|(of, ..)| (of.kind, &*of.name) == (op.kind, name)) {
-            Some((_, sum, rows)) => {
-                sum.add(totals);
-                *rows += 1;
-            }
-            None => {
-                let name = name.to_owned();
-                sums.push((Operation { name, ..op.clone() }, totals.clone(), 1));
-            }
+        let name = OperationGroup::name_of(&first.name);
+        let is_similar = |kind, other| (kind, OperationGroup::name_of(other)) == (first.kind, name);
+        let similar = operations.iter().filter(|o| is_similar(o.kind, &o.name));
+        let similar = similar.count() as u64;
+        if similar < 2 {
+            continue;
         }
+        let mut sum = OpTotals::default();
+        let all = plan.operations.iter().zip(rows);
+        let all = all.filter(|(o, _)| is_similar(o.kind, &o.name));
+        all.for_each(|(_, totals)| sum.add(totals));
+        let together = Operation {
+            name: name.to_owned(),
+            kind: first.kind,
+            location: None,
+        };
+        groups.push(OperationGroup {
+            rows: similar,
+            figures: operation(&together, &sum, None, seconds, kept),
+        });
     }
-    let several = sums.into_iter().filter(|(.., rows)| *rows > 1);
-    let group = several.map(|(op, sum, rows)| OperationGroup {
-        rows,
-        figures: operation(&op, &sum, None, seconds, kept),
-    });
-    group.collect()
+    groups
 }
 
 fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -> Window {
@@ -435,7 +434,10 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
     let seconds = length as f64 / 1e9;
     let (rows, gaps) = (&totals.rows, &totals.gaps.rows);
     let (mut operations, procedures, completion_delay) = tables(plan, rows, gaps, seconds, kept);
-    let mut groups = groups(plan, rows, &operations, seconds, kept);
+    let mut groups = match plan.pattern() {
+        None => groups(plan, rows, &operations, seconds, kept),
+        Some(_) => vec![],
+    };
     let mut summary = summary(plan, rows, seconds, kept);
     // Stages of a pattern are as long as their work, and have no long-term figures.
     if plan.pattern().is_none() && summary.ops > 0 {
@@ -444,16 +446,14 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
             totals.batches.confidence(of_row, length)
         };
         summary.confidence = Some(of_rows(&|o| o.kind.counts()));
-        for figures in &mut operations {
-            let own = of_rows(&|o| (o.kind, &o.name) == (figures.kind, &figures.name));
-            figures.confidence = Some(own).filter(|own| own.doubt.is_none());
+        let of_own = |is_own: &dyn Fn(&Operation) -> bool| {
+            Some(of_rows(is_own)).filter(|own| own.doubt.is_none())
+        };
+        for row in &mut operations {
+            row.confidence = of_own(&|o| (o.kind, &o.name) == (row.kind, &row.name));
         }
-        for OperationGroup { figures, .. } in &mut groups {
-            let alike = |o: &Operation| {
-                (o.kind, OperationGroup::name_of(&o.name)) == (figures.kind, &*figures.name)
-            };
-            let own = of_rows(&alike);
-            figures.confidence = Some(own).filter(|own| own.doubt.is_none());
+        for group in &mut groups {
+            group.figures.confidence = of_own(&|o| group.contains(o.kind, &o.name));
         }
     }
     if !gaps.is_empty() {

@@ -189,7 +189,7 @@ pub(crate) fn complete(
             if o.kind.counts() {
                 all.add(&times);
             }
-            if let Some(group) = groups.iter().position(|group| group.contains(o)) {
+            if let Some(group) = groups.iter().position(|g| g.contains(o.kind, &o.name)) {
                 of_groups[group].add(&times);
             }
         }

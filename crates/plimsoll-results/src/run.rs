@@ -79,8 +79,8 @@ pub struct Run {
     pub clock: ClockKind,
     /// Number of workers of the Plan, in all ranks.
     pub workers: u64,
-    /// Number of lanes (threads) that drove the workers, each of which is an NFS client of its own on NFS targets; 0 if the
-    /// workers were never started.
+    /// Number of lanes (threads) that drove the workers; 0 if the workers were never started. On an NFS target, each lane
+    /// is an NFS client.
     pub lanes: u64,
     /// Time of day at which the run's clock began, from which times in seconds are counted: RFC 3339, in UTC. The clock
     /// begins after the work that precedes the first phase, such as connecting to the target. Null in virtual time, and
@@ -310,22 +310,29 @@ pub struct OperationGroup {
 
 impl OperationGroup {
     /// Common name of the rows that are similar to a row: the row's name without a final number.
-    #[must_use]
-    pub fn name_of(row: &str) -> &str {
+    pub(crate) fn name_of(row: &str) -> &str {
         match row.trim_end_matches(|c: char| c.is_ascii_digit()) {
             "" => row,
             name => name,
         }
     }
 
-    /// Whether the group has the row.
+    /// Whether the group has the row of the operations `name` of a kind.
     #[must_use]
-    pub fn contains(&self, row: &OperationFigures) -> bool {
-        (self.figures.kind, &*self.figures.name) == (row.kind, Self::name_of(&row.name))
+    pub fn contains(&self, kind: OpKind, name: &str) -> bool {
+        (self.figures.kind, &*self.figures.name) == (kind, Self::name_of(name))
     }
 }
 
 impl Run {
+    /// Number of NFS clients that made the load, in all ranks; `None` for other targets, and if no worker was started.
+    #[must_use]
+    pub fn nfs_clients(&self) -> Option<u64> {
+        let schemes = ["nfs3:", "nfs4:"];
+        let is_nfs = schemes.iter().any(|s| self.target.url.starts_with(s));
+        (is_nfs && self.lanes > 0).then_some(self.lanes)
+    }
+
     /// Percentiles that a table shows; `usual` if no percentiles were requested.
     #[must_use]
     pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {

@@ -398,6 +398,11 @@ impl Scenario {
         self.disturbances.iter().all(|d| is_one(d.kind))
     }
 
+    /// Whether no rank is lost, stopped or interrupted.
+    fn ends_by_itself(&self) -> bool {
+        self.has_only(|kind| matches!(kind, DisturbanceKind::ClockJump { .. }))
+    }
+
     /// Whether no rank is lost or stopped.
     pub(crate) fn keeps_ranks(&self) -> bool {
         use DisturbanceKind::{ClockJump, Interrupt};
@@ -414,11 +419,14 @@ impl Scenario {
         };
         let (_, jitter_us) = self.delay_us;
         let faults = &files.faults;
-        let ends_together = self.has_only(|kind| matches!(kind, DisturbanceKind::ClockJump { .. }));
-        let is_in_time = |ops| {
-            ends_together && faults.slow.is_none() && jitter_us * 1000 <= ops * faults.latency_ns
-        };
-        self.keeps_ranks() && pattern.ops_ahead().is_none_or(is_in_time)
+        match pattern.ops_ahead() {
+            None => self.keeps_ranks(),
+            Some(ops) => {
+                self.ends_by_itself()
+                    && faults.slow.is_none()
+                    && jitter_us * 1000 <= ops * faults.latency_ns
+            }
+        }
     }
 
     /// Whether the clocks of ranks differ. The starts of windows in an outcome are times of day.
@@ -455,8 +463,7 @@ impl Scenario {
     /// Whether no fault or disturbance can end the run early or lose a rank.
     #[must_use]
     pub fn is_calm(&self) -> bool {
-        let is_harmless = |kind| matches!(kind, DisturbanceKind::ClockJump { .. });
-        self.is_sound() && self.has_sound_disk() && self.has_only(is_harmless)
+        self.is_sound() && self.has_sound_disk() && self.ends_by_itself()
     }
 
     /// Whether the disk of the results has no faults.

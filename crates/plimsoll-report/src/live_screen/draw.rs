@@ -84,14 +84,9 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, choice: Choice, palet
     draw_head(frame, head, view, palette);
     draw_keys(frame, last, choice, palette);
     if choice.shows_help {
-        let rest = Rect::new(
-            area.x,
-            head.bottom(),
-            area.width,
-            last.y.saturating_sub(head.bottom()),
-        );
         let help = Paragraph::new(HELP).wrap(Wrap { trim: true });
-        frame.render_widget(help.block(Block::bordered().title("help")), rest);
+        let help = help.block(Block::bordered().title("help"));
+        frame.render_widget(help, plots.union(below));
         return;
     }
     if has_charts {
@@ -149,9 +144,8 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palett
     let mut state = vec![Span::styled(view.phase.clone(), palette.of(Color::Cyan))];
     if let Some(elapsed) = view.elapsed {
         let left = view.planned.map_or_else(String::new, |planned| {
-            let most = if planned.is_fixed { "" } else { "at most " };
-            let left = planned.at_most.saturating_sub(elapsed);
-            format!(", {most}{} left", clock(left))
+            let left = clock(planned.at_most.saturating_sub(elapsed));
+            format!(", {}{left} left", planned.limit_words())
         });
         let last = view.rates.back().map_or(0.0, |sample| sample.1);
         state.push(Span::raw(format!(
@@ -309,35 +303,42 @@ fn chart<'a>(title: Line<'a>, now_s: f64, curves: &'a [Curve], values: ValueAxis
 struct Column {
     name: &'static str,
     width: u16,
-    /// Order in which a narrow screen drops columns: the highest number first.
-    drop_rank: u8,
     cell: fn(&OperationRow) -> String,
 }
 
-/// Columns of figures beside the name of the operation.
-const COLUMNS: [Column; 6] = {
-    const fn column(
-        name: &'static str,
-        width: u16,
-        drop_rank: u8,
-        cell: fn(&OperationRow) -> String,
-    ) -> Column {
-        Column {
-            name,
-            width,
-            drop_rank,
-            cell,
-        }
-    }
-    [
-        column("ops/s", 10, 0, |op| rate(op.ops_per_s)),
-        column("MiB/s", 9, 5, |op| mib_per_s(op.bytes_per_s)),
-        column("mean", 9, 3, |op| latency_cell(op.mean_ms)),
-        column("p99", 9, 1, |op| latency_cell(op.p99_ms)),
-        column("max", 9, 4, |op| latency_cell(op.max_ms)),
-        column("errors", 8, 2, |op| op.errors.to_string()),
-    ]
-};
+/// Columns of figures beside the name of the operation; a narrow screen drops the last columns.
+const COLUMNS: [Column; 6] = [
+    Column {
+        name: "ops/s",
+        width: 10,
+        cell: |op| rate(op.ops_per_s),
+    },
+    Column {
+        name: "mean",
+        width: 9,
+        cell: |op| latency_cell(op.mean_ms),
+    },
+    Column {
+        name: "p99",
+        width: 9,
+        cell: |op| latency_cell(op.p99_ms),
+    },
+    Column {
+        name: "errors",
+        width: 8,
+        cell: |op| op.errors.to_string(),
+    },
+    Column {
+        name: "max",
+        width: 9,
+        cell: |op| latency_cell(op.max_ms),
+    },
+    Column {
+        name: "MiB/s",
+        width: 9,
+        cell: |op| mib_per_s(op.bytes_per_s),
+    },
+];
 
 /// Minimum width of the names of operations.
 const MIN_NAME_WIDTH: u16 = 16;
@@ -347,16 +348,13 @@ fn latency_cell(ms: Option<f64>) -> String {
 }
 
 /// Columns that a table of this width has whole.
-fn columns_that_fit(width: u16) -> Vec<&'static Column> {
-    let mut columns: Vec<&Column> = COLUMNS.iter().collect();
-    let needed = |columns: &[&Column]| {
-        MIN_NAME_WIDTH + columns.iter().map(|column| column.width + 1).sum::<u16>()
-    };
-    while !columns.is_empty() && needed(&columns) > width {
-        let dropped = columns.iter().map(|column| column.drop_rank).max();
-        columns.retain(|column| Some(column.drop_rank) != dropped);
-    }
-    columns
+fn columns_that_fit(width: u16) -> &'static [Column] {
+    let room = width.saturating_sub(MIN_NAME_WIDTH);
+    let needed = |columns: &[Column]| columns.iter().map(|column| column.width + 1).sum::<u16>();
+    let fitting = (0..=COLUMNS.len())
+        .rev()
+        .find(|n| needed(&COLUMNS[..*n]) <= room);
+    &COLUMNS[..fitting.unwrap_or(0)]
 }
 
 fn draw_operations(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {

@@ -92,7 +92,7 @@ pub struct LiveView {
     pub phase: String,
     /// Time since the workers started; `None` before.
     pub elapsed: Option<Duration>,
-    /// Time for which the workers will have worked at the run's end; `None` if not known.
+    /// Planned time of the load; `None` without a limit.
     pub planned: Option<LoadTime>,
     /// Bytes that all operations together read and wrote per second in the last interval.
     pub bytes_per_s: f64,

@@ -260,15 +260,8 @@ fn rows_whose_names_differ_in_a_number_are_a_group() {
     assert!((latency.mean_ms - (55.0 + 820.0) / 50.0).abs() < 1e-9);
     assert!((p50.ms - 15.0).abs() < 0.02, "{p50:?}");
     assert_eq!((latency.min_ms, latency.max_ms), (1.0, 40.0));
-    let has = |name: &str, kind| {
-        let row = OperationFigures {
-            name: name.into(),
-            kind,
-            ..figures.clone()
-        };
-        group.contains(&row)
-    };
-    assert!(has("read2", OpKind::Read) && !has("read1", OpKind::Open) && !has("8", OpKind::Read));
+    assert!(group.contains(OpKind::Read, "read2"));
+    assert!(!group.contains(OpKind::Open, "read1") && !group.contains(OpKind::Read, "8"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Runs that start at once in one work directory: one run gets the directory, the other runs are refused, and no claim
 //! is left.
 
-use crate::common::{Bench, CLAIM, Ended, PATIENCE, started, tree};
+use crate::common::{Bench, CLAIM, Ended, started, tree, wait_until};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::{Proc, Setting};
 use plimsoll_results::Verdict;
@@ -9,7 +9,7 @@ use plimsoll_testkit::{Fault, FaultRelay, Ganesha, NFS_PORT, needs_root};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A workload on a few files in several directories, and on leaf directories.
 const FILES: &str = "\
@@ -162,18 +162,20 @@ fn a_lost_reply_of_version_4_makes_nobody_a_loser() {
             check(&rivals(command));
             relay.clear();
             // After a lost reply, a removal may become visible with a delay.
-            let begun = Instant::now();
-            loop {
+            let mut shown = None;
+            wait_until("nothing is left", || {
                 if op == Op::Create {
                     let _ = std::fs::remove_dir(&work);
                 }
                 let left = tree(&server.seen());
-                if left == Default::default() {
-                    break;
+                let is_empty = left == Default::default();
+                // A failed test prints the course of the removal.
+                if shown.as_ref() != Some(&left) {
+                    println!("{minor} {op:?}: {left:?}");
+                    shown = Some(left);
                 }
-                assert!(begun.elapsed() < PATIENCE, "{minor} {op:?}: {left:?}");
-                std::thread::sleep(Duration::from_millis(10));
-            }
+                is_empty
+            });
         }
     }
 }

@@ -69,7 +69,8 @@ fn by_fio(bench: &Bench, options: &[&str]) -> Vec<Transfer> {
 /// and `largest` the size of the largest transfer. Larger writes, and all writes of a job that only reads, create the
 /// files.
 fn by_plimsoll(bench: &Bench, options: &[&str], files: u32, largest: u64) -> Vec<Transfer> {
-    // strace writes a file for each thread: in a common file, a call of another thread cuts a line into two.
+    // With a common file for all threads, strace writes the call of one thread in two parts if another thread makes a
+    // call meanwhile.
     let traces = bench.path("traces");
     std::fs::create_dir(&traces).unwrap();
     let mut command = Command::new("strace");

@@ -213,7 +213,11 @@ fn a_group_of_rows_has_any_percentile_and_details_show_each_row() {
     let group = groups
         .find(|group| group.figures.name == "readfile")
         .unwrap();
-    let rows = || run.operations.iter().filter(|row| group.contains(row));
+    let rows = || {
+        run.operations
+            .iter()
+            .filter(|row| group.contains(row.kind, &row.name))
+    };
     assert_eq!((group.rows, rows().count()), (10, 10));
     assert_eq!(group.figures.ops, rows().map(|row| row.ops).sum::<u64>());
     let at = |row: &OperationFigures| row.percentile("33".parse().unwrap()).unwrap().ms;

@@ -132,7 +132,10 @@ fn a_line_is_rewritten_only_where_that_is_possible() {
     let said = |environment: &[(&str, &str)]| {
         let ended = call(OnTerminal::Err, &run, environment).expect_code(0);
         let said = ended.stderr.contains("measuring");
-        assert_ne!(said, ended.stderr.contains("\u{1b}["), "{ended:?}");
+        let is_rewritten = ended.stderr.contains("\u{1b}[");
+        assert_ne!(said, is_rewritten, "{ended:?}");
+        // Only the rewritten line has elapsed and planned time from the beginning.
+        assert_eq!(is_rewritten, ended.stderr.contains(" of 1s"), "{ended:?}");
         said
     };
     assert!(!said(&[]));
