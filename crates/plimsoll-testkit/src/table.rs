@@ -280,10 +280,10 @@ pub const ROWS: &[ServerRow] = &[
         versions: ALL,
         unusable: Some((
             V3,
-            "a RENAME onto a file that it has open fails with NFS3ERR_IO, and it has files open that were \
-             read; the marker of the work directory is replaced so. Version 4 says NFS4ERR_FILE_OPEN, and the \
-             file is removed before. Workers on it are few here: with 32 and more CREATE and REMOVE of a \
-             client under way it crashes",
+            "the server refuses a RENAME onto an open file with NFS3ERR_IO, and keeps files open that clients \
+             have read, such as the marker of the work directory. The error of version 4 is NFS4ERR_FILE_OPEN, and \
+             Plimsoll removes the file before a second RENAME. The tests have few workers, because the server \
+             crashes with 32 or more CREATE and REMOVE calls of a client in flight",
         )),
         files: FilesAfterRestart::Lost,
         noted: None,
