@@ -58,9 +58,9 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes and mounts the file system with further options of `mkfs.ext4`. `None` if the system has no loop device for
-    /// this process, as in a container or a user namespace.
-    pub fn ext4(options: &[&str]) -> Option<Self> {
+    /// Makes the file system, and mounts the file system with `options`. `None` if the system has no loop device for this process, as in a container or
+    /// a user namespace.
+    pub fn ext4(options: &str) -> Option<Self> {
         let this = Self {
             bench: Bench::on_tmpfs(),
         };
@@ -68,12 +68,11 @@ impl LoopDevice {
         let file = std::fs::File::create(&image).unwrap();
         file.set_len(64 << 20).unwrap();
         std::fs::create_dir(this.mount_point()).unwrap();
-        let script = "image=$1; dir=$2; shift 2
-            mkfs.ext4 -q -F -E lazy_itable_init=0,nodiscard -J size=4 \"$@\" \"$image\" &&
-            mount -o loop,errors=continue \"$image\" \"$dir\"";
+        let script = "mkfs.ext4 -q -F -E lazy_itable_init=0,nodiscard -J size=4 \"$1\" &&
+            mount -o \"loop,$3\" \"$1\" \"$2\"";
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]);
-        command.arg(&image).arg(this.mount_point()).args(options);
+        command.arg(&image).arg(this.mount_point()).arg(options);
         let made = Ended::of(command);
         if made.code == Some(0) {
             return Some(this);

@@ -125,7 +125,7 @@ fn a_directory_that_is_renamed_under_the_run() {
 #[test]
 fn reads_that_fail_on_a_device() {
     needs_root!();
-    let Some(device) = LoopDevice::ext4(&[]) else {
+    let Some(device) = LoopDevice::ext4("errors=continue") else {
         return;
     };
     let workload = device.bench.workload(
@@ -162,7 +162,7 @@ fn reads_that_fail_on_a_device() {
 #[test]
 fn a_device_that_is_gone() {
     needs_root!();
-    let Some(device) = LoopDevice::ext4(&[]) else {
+    let Some(device) = LoopDevice::ext4("errors=continue") else {
         return;
     };
     let workload = device.bench.workload(
@@ -207,7 +207,7 @@ impl Drop for Frozen {
 #[test]
 fn writes_to_the_results_that_block() {
     needs_root!();
-    let Some(device) = LoopDevice::ext4(&[]) else {
+    let Some(device) = LoopDevice::ext4("errors=continue") else {
         return;
     };
     let bench = &device.bench;
