@@ -362,14 +362,15 @@ struct Inspected {
     marker: Option<Vec<u8>>,
 }
 
-/// Reads the entries, the claim and the marker of a guarded directory; `None` if the directory is missing.
+/// Reads the entries, the claim and the marker of a guarded directory; `None` if the directory is missing. Another run
+/// may remove the directory at any time, after which a server does not know the directory's handle.
 async fn inspect(
     target: &dyn Target,
     session: &mut dyn SetupSession,
     guard: &RelPath,
 ) -> Result<Option<Inspected>, OpError> {
     let entries = match session.entries().await {
-        Err(OpError(Errno::NOENT)) => return Ok(None),
+        Err(OpError(Errno::NOENT | Errno::STALE)) => return Ok(None),
         other => other?,
     };
     let has_claim = entries
@@ -388,7 +389,7 @@ async fn inspect(
     };
     session.locate(|path| path.extend_from_slice(marker_path(guard).as_bytes()));
     let marker = match session.get().await {
-        Err(OpError(Errno::NOENT)) => None,
+        Err(OpError(Errno::NOENT | Errno::STALE)) => None,
         other => Some(other?),
     };
     Ok(Some(Inspected {

@@ -46,12 +46,17 @@ fn rivals(command: impl Fn(usize) -> Command) -> Vec<Ended> {
     ends.collect()
 }
 
-/// At least one run got the directory, and every other run was refused because the directory was in use.
+/// At least one run got the directory and removed its files, and every other run was refused because the directory was
+/// in use.
 #[track_caller]
 fn check(ends: &[Ended]) {
     for ended in ends {
         match ended.code {
-            Some(0) => {}
+            Some(0) => {
+                if let Some(run) = ended.parsed() {
+                    assert_eq!(run.notes, [], "{}", ended.stderr);
+                }
+            }
             Some(2) => assert!(
                 ended.stderr.contains("is in use by another run (process "),
                 "{ended:?}"
