@@ -143,7 +143,10 @@ impl RunState {
             samplers: samplers.collect::<Result<_, _>>()?,
             wakeups: rows.clone().map(|_| Arc::default()).collect(),
             semaphores: semaphores(rows.len(), &programs, workers),
-            rows: rows.map(|o| RowInfo::of(o.kind)).collect(),
+            rows: rows
+                .zip(plan.local_closes())
+                .map(|(o, local_close)| RowInfo::of(o.kind, local_close))
+                .collect(),
             window: Arc::new(window),
             deadline: Arc::default(),
             events: limits.events.map(EventSource::new),

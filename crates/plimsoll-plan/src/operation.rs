@@ -79,6 +79,8 @@ kinds! {
     /// Read of a whole object: open, read, close.
     ObjectRead: Io In;
     Close: Io;
+    /// Close that sent no call to the server of the files, and so does not count in the summary.
+    LocalClose: Other;
     ReadWhole: Io In;
     WriteWhole: Io Out;
     Append: Io Out;
@@ -615,7 +617,7 @@ mod tests {
                       truncate lookup read_link list_dir_plus";
     const AIO: &str = "aio_write aio_wait";
     const SYNC: &str = "sem_block sem_post block wakeup limit";
-    const OTHER: &str = "aio_complete hog delay finish print test_variable prepare start rpc \
+    const OTHER: &str = "aio_complete local_close hog delay finish print test_variable prepare start rpc \
                          completion_delay";
 
     fn kinds(names: &str) -> Vec<OpKind> {

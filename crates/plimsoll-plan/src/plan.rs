@@ -184,11 +184,32 @@ impl Plan {
         OperationId(self.operations.len() as u32 - 1)
     }
 
-    /// Adds a row to the results for each procedure that a target calls on a server.
-    pub fn add_procedures<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
-        for name in names {
-            self.add_row(name, OpKind::Rpc, None);
+    /// Adds a row to the results for each procedure that a target calls on a server, and for each row of closes a row of
+    /// the closes that call no procedure.
+    pub fn add_procedures(&mut self, names: &[&str]) {
+        if names.is_empty() {
+            return;
         }
+        let closes = self.operations.iter().filter(|o| o.kind == OpKind::Close);
+        let kind = OpKind::LocalClose;
+        let local: Vec<_> = closes.map(|o| Operation { kind, ..o.clone() }).collect();
+        self.operations.extend(local);
+        for name in names {
+            self.add_row(*name, OpKind::Rpc, None);
+        }
+    }
+
+    /// For each row of the results, the row of its closes that call no procedure of the target's server; `None` without
+    /// such a row.
+    #[must_use]
+    pub fn local_closes(&self) -> Vec<Option<OperationId>> {
+        let rows = (0..).map(OperationId).zip(&self.operations);
+        let mut local = rows.filter(|(_, o)| o.kind == OpKind::LocalClose);
+        let close = |o: &Operation| match o.kind {
+            OpKind::Close => local.next().map(|(row, _)| row),
+            _ => None,
+        };
+        self.operations.iter().map(close).collect()
     }
 
     /// Adds the row `COMPLETION_DELAY`, for a target that reports completions in a queue.

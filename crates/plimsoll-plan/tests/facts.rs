@@ -108,7 +108,7 @@ fn workers_of_the_same_process_name_are_in_the_same_processes() {
 fn rows_are_numbered_in_their_order() {
     let mut plan = Plan::empty("rows");
     assert_eq!(plan.add_row("first", OpKind::Read, None), OperationId(0));
-    plan.add_procedures(["READ", "WRITE"]);
+    plan.add_procedures(&["READ", "WRITE"]);
     assert!(!plan.has_completion_delay());
     plan.add_completion_delay();
     assert!(plan.has_completion_delay());

@@ -334,12 +334,17 @@ fn tables(
     Option<OperationFigures>,
 ) {
     let hidden_if_unused = unused_implicit_opens(plan);
+    let local_closes = plan.local_closes();
+    let is_row_used = |t: &OpTotals| t.ops + t.error_count() + t.in_flight.count() > 0;
     let (mut operations, mut procedures, mut delay) = (vec![], vec![], None);
     for (id, (op, t)) in (0..).zip(plan.operations.iter().zip(rows)) {
         let gap = gaps.get(id as usize).copied();
         let figures = |gap| operation(op, t, gap, seconds, kept);
-        let is_used = t.ops + t.error_count() + t.in_flight.count() > 0;
-        let is_hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&OperationId(id));
+        let is_used = is_row_used(t);
+        let is_hidden = matches!(op.kind, OpKind::Prepare | OpKind::LocalClose)
+            || hidden_if_unused.contains(&OperationId(id))
+            // All closes of the row are in the other row.
+            || local_closes[id as usize].is_some_and(|local| is_row_used(&rows[local.0 as usize]));
         match op.kind {
             OpKind::Rpc if is_used => procedures.push(figures(gap)),
             OpKind::CompletionDelay if is_used => delay = Some(figures(None)),

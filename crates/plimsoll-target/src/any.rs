@@ -108,6 +108,10 @@ impl Session for AnySession {
         each!(AnySession: self, s => s.is_immediate())
     }
 
+    fn was_close_local(&self) -> bool {
+        each!(AnySession: self, s => s.was_close_local())
+    }
+
     fn compose(&mut self, place: WritePlace<'_, AnyHandle>, len: u64) -> Result<(), OpError> {
         use WritePlace::{At, End, Located, Queued};
         match place {

@@ -289,6 +289,11 @@ pub trait Session {
     /// Closes the file, after its asynchronous writes have completed.
     async fn close(&mut self, handle: Self::Handle) -> Result<(), OpError>;
 
+    /// Whether the last close succeeded without a call to the target's server.
+    fn was_close_local(&self) -> bool {
+        false
+    }
+
     /// Reads up to `len` bytes at `offset`; returns the number of bytes.
     async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError>;
 

@@ -205,7 +205,7 @@ pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
     io_choice::choose(target, plan);
     // Without `--dir`, the work directory on an NFS server belongs to a single run, which removes the directory.
     plan.work_dir.temporary |= !has_dir && is_remote(target);
-    plan.add_procedures(plimsoll_target::procedures(target));
+    plan.add_procedures(&plimsoll_target::procedures(target));
     let content = std::mem::take(&mut plan.options.content);
     if !plan.options.verify {
         plan.options.content = content;

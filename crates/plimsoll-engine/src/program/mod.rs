@@ -8,7 +8,7 @@ pub(crate) use mix::MixProgram;
 pub(crate) use mix_sizes::MixFileSizes;
 
 use plimsoll_plan::{
-    FilesetId, Job, LimitKind, Op, OpKind, Plan, Program, Step, Value, WorkerGroup,
+    FilesetId, Job, LimitKind, Op, OpKind, OperationId, Plan, Program, Step, Value, WorkerGroup,
 };
 
 use std::sync::Arc;
@@ -236,11 +236,14 @@ pub(crate) struct RowInfo {
     pub(crate) counts: bool,
     /// Whether the operation of the row moves data.
     pub(crate) moves: bool,
+    /// Row of the closes of this row that call no procedure of the target's server.
+    pub(crate) local_close: Option<u32>,
 }
 
 impl RowInfo {
-    pub(crate) fn of(kind: OpKind) -> Self {
+    pub(crate) fn of(kind: OpKind, local_close: Option<OperationId>) -> Self {
         Self {
+            local_close: local_close.map(|row| row.0),
             counts: kind.counts(),
             moves: kind.reads() || kind.writes(),
         }

@@ -92,6 +92,9 @@ pub(crate) fn specs(shared: &RunState, workers: &[WorkerId]) -> Vec<RowSpec> {
                 unused: false,
                 paced: paced.contains(row),
             };
+            if let Some(local) = shared.rows[*row as usize].local_close {
+                specs[local as usize].unused = false;
+            }
         }
     }
     for (row, _) in procedures(&shared.plan) {

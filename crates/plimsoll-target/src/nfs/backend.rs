@@ -64,8 +64,8 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         how: (CreateMode, bool),
     ) -> Result<Opened<Self::File>, OpError>;
 
-    /// Ends the open of a file at the server (CLOSE of NFSv4).
-    async fn close_file(&self, file: &Self::File) -> Result<(), OpError>;
+    /// Ends the open of a file at the server (CLOSE of NFSv4). Returns whether a call was sent.
+    async fn close_file(&self, file: &Self::File) -> Result<bool, OpError>;
 
     /// Begins to write `len` bytes from a source.
     fn write_later(
@@ -180,14 +180,16 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
     }
 
     /// Commits unstable data, as a kernel client does at close, so that other clients see the data; then closes the
-    /// file.
-    async fn close(&self, open: &Open<Self::File>) -> Result<(), OpError> {
-        let committed = match open.is_dirty() {
+    /// file. Returns whether a call was sent.
+    async fn close(&self, open: &Open<Self::File>) -> Result<bool, OpError> {
+        let is_dirty = open.is_dirty();
+        let committed = match is_dirty {
             true => self.commit(open).await,
             false => Ok(()),
         };
         let closed = self.close_file(&open.file).await;
-        committed.and(closed)
+        committed?;
+        Ok(closed? || is_dirty)
     }
 
     /// Commits written data to stable storage, and checks that the server has lost none of the
@@ -261,7 +263,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         let read = read_whole(self, &open).await;
         let closed = self.close(&open).await;
         let read = read?;
-        closed.map(|()| read)
+        closed.map(|_| read)
     }
 
     /// Creates or replaces a small file: writes a temporary file and renames it to `path`, so that a crash leaves
@@ -283,7 +285,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         let written = transfer::write_bytes(self, &open, 0, bytes, Stable::FileSync).await;
         let closed = self.close(&open).await;
         match written.and(closed) {
-            Ok(()) => match self.replace(&new, path).await {
+            Ok(_) => match self.replace(&new, path).await {
                 // The server may have executed a call whose reply was lost, and then refused the retransmission.
                 Err(OpError(Errno::NOENT))
                     if self.get(opener, path).await.is_ok_and(|now| now == bytes) =>

@@ -38,6 +38,8 @@ pub(crate) struct NfsSession<B: NfsBackend> {
     /// Bytes that were read and will be written back.
     buffer: Vec<u8>,
     signs: CallSigns,
+    /// Whether the last close succeeded without a call to the server.
+    was_close_local: bool,
     in_flight: Vec<InFlightWrite<B::File>>,
     /// Completed asynchronous writes that the worker has not taken yet.
     done: Vec<AioDone>,
@@ -59,6 +61,7 @@ impl<B: NfsBackend> NfsSession<B> {
             source: WriteData::new(&spec.content, spec.number)?,
             buffer: Vec::new(),
             signs: CallSigns::of(spec),
+            was_close_local: false,
             in_flight: Vec::new(),
             done: Vec::new(),
         })
@@ -191,14 +194,18 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     async fn close(&mut self, handle: Self::Handle) -> Result<(), OpError> {
-        if self
-            .in_flight
-            .iter()
-            .any(|q| Rc::ptr_eq(&q.of, &handle.open))
-        {
+        let of_file = |q: &InFlightWrite<_>| Rc::ptr_eq(&q.of, &handle.open);
+        let has_writes = self.in_flight.iter().any(of_file);
+        if has_writes {
             self.finish_writes(&handle.open).await;
         }
-        self.client.close(&handle.open).await
+        let called = self.client.close(&handle.open).await?;
+        self.was_close_local = !called && !has_writes;
+        Ok(())
+    }
+
+    fn was_close_local(&self) -> bool {
+        self.was_close_local
     }
 
     async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError> {

@@ -168,8 +168,8 @@ impl NfsBackend for LaneClient {
     }
 
     /// Makes no call: an NFSv3 server does not know which files are open.
-    async fn close_file(&self, _: &Handle) -> Result<(), OpError> {
-        Ok(())
+    async fn close_file(&self, _: &Handle) -> Result<bool, OpError> {
+        Ok(false)
     }
 
     fn write_later(

@@ -269,7 +269,7 @@ impl NfsBackend for LaneClient {
         Ok(created)
     }
 
-    async fn close_file(&self, file: &OpenFile) -> Result<(), OpError> {
+    async fn close_file(&self, file: &OpenFile) -> Result<bool, OpError> {
         Ok(self.client.close(file).await?)
     }
 

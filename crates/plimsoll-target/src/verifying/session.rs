@@ -127,6 +127,10 @@ impl Session for VerifyingSession {
         done
     }
 
+    fn was_close_local(&self) -> bool {
+        self.inner.was_close_local()
+    }
+
     async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError> {
         let Some(record) = &handle.record else {
             return self.inner.read(&handle.inner, offset, len).await;

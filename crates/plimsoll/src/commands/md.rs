@@ -145,7 +145,7 @@ fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandErr
     let mut plan = plimsoll_workload::md::lower(options, ranks, position.as_ref())
         .map_err(CommandError::usage)?;
     io_choice::choose(&options.target, &mut plan);
-    plan.add_procedures(plimsoll_target::procedures(&options.target));
+    plan.add_procedures(&plimsoll_target::procedures(&options.target));
     Ok(plan)
 }
 

@@ -164,7 +164,11 @@ fn a_lost_reply_of_version_4_makes_nobody_a_loser() {
             assert!(relay.fallen() > before, "{minor} {op:?}");
             relay.clear();
             relay.inject(fault);
-            check(&rivals(command));
+            let ends = rivals(command);
+            // A failed test prints the course of the stage.
+            let ways: Vec<_> = ends.iter().map(|e| (e.code, e.took, &e.stderr)).collect();
+            println!("{minor} {op:?}: {ways:?}, left: {:?}", tree(&server.seen()));
+            check(&ends);
             relay.clear();
             // After a lost reply, a removal may become visible with a delay.
             let mut shown = None;

@@ -3,6 +3,7 @@
 use crate::common::{Bench, Ended, row, signal};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::{CreateHow, Proc, Setting};
+use plimsoll_plan::OpKind;
 use plimsoll_results::{OperationFigures, Run, Verdict};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
@@ -118,6 +119,54 @@ fn files_are_closed_before_they_are_deleted() {
     assert_eq!(run.validity.verdict, Verdict::Valid);
     assert!(row(&run, "close").ops > 3 && row(&run, "delete").ops > 3);
     assert_eq!(procedure(&run, "COMMIT").errors, 0);
+}
+
+/// A close that sends no COMMIT is in a row of its own, which neither the total nor `--ops` counts.
+#[test]
+fn a_close_without_a_call_is_no_operation_of_the_total() {
+    let (bench, files) = (Bench::new(), Files::new());
+    let workload = bench.workload(
+        "define fileset name=s,path=files,entries=20,dirwidth=100,size=4k,prealloc\n\
+         define process name=p {\n\
+           thread name=reader,memsize=1m {\n\
+             flowop openfile name=open,filesetname=s,fd=1\n\
+             flowop readwholefile name=read,filesetname=s,fd=1\n\
+             flowop closefile name=close,fd=1\n\
+           }\n\
+           thread name=writer,memsize=1m {\n\
+             flowop openfile name=reopen,filesetname=s,fd=1\n\
+             flowop write name=write,filesetname=s,fd=1,iosize=1k,random\n\
+             flowop closefile name=commit,fd=1\n\
+           }\n\
+         }\n\
+         run 1\n",
+    );
+    let url = files.url();
+    for more in [&[][..], &["--ops=99"]] {
+        let args = [&["--target", &url], more].concat();
+        let run = bench.run(&workload, &args).result(0);
+        let names = |kind| {
+            let of_kind = run.operations.iter().filter(move |o| o.kind == kind);
+            of_kind.map(|o| (&*o.name, o.ops)).collect::<Vec<_>>()
+        };
+        let (local, called) = (names(OpKind::LocalClose), names(OpKind::Close));
+        assert!(matches!(local[..], [("close", 1..)]), "{local:?}");
+        assert!(matches!(called[..], [("commit", 1..)]), "{called:?}");
+        let reads = row(&run, "read").ops;
+        assert!(local[0].1.abs_diff(reads) <= 1, "{local:?} {reads}");
+        let commits = procedure(&run, "COMMIT").ops;
+        assert!(called[0].1.abs_diff(commits) <= 1, "{called:?} {commits}");
+        let counted = run
+            .operations
+            .iter()
+            .filter(|o| o.kind != OpKind::LocalClose);
+        assert_eq!(run.summary.ops, counted.map(|o| o.ops).sum::<u64>());
+        assert!(
+            more.is_empty() || run.summary.ops == 99,
+            "{}",
+            run.summary.ops
+        );
+    }
 }
 
 /// A mix of single procedures at a rate.

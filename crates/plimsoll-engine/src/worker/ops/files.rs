@@ -119,13 +119,12 @@ impl<S: Session> Worker<S> {
         let Some((handle, at)) = self.take_handle(row, slot)? else {
             return Ok(());
         };
-        let done = timed!(
-            self,
-            row,
-            at.subject(),
-            |()| 0,
-            self.session.close(handle).await
-        );
+        let begun = self.context.begin(row)?;
+        let result = self.session.close(handle).await;
+        let is_local = || self.session.was_close_local();
+        let done = self
+            .context
+            .finish_close(row, at.subject(), begun, result, is_local);
         self.note_closed(at);
         done.map(|_| ())
     }

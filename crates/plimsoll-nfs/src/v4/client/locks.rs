@@ -183,9 +183,9 @@ impl Client {
     }
 
     /// Releases the lock owner of a file, which a 4.0 server otherwise keeps after CLOSE.
-    pub(super) async fn release_locks(&self, file: &OpenFile) -> Result<(), NfsError> {
+    pub(super) async fn release_locks(&self, file: &OpenFile) -> Result<bool, NfsError> {
         let Some(held) = file.locks.take().filter(|_| self.minor() == 0) else {
-            return Ok(());
+            return Ok(false);
         };
         let name = name(held.owner);
         let build = |c: &mut Compound<'_>| {
@@ -198,6 +198,7 @@ impl Client {
             r.skip::<ReleaseLockOwner>()
         })
         .await
+        .map(|()| true)
     }
 }
 

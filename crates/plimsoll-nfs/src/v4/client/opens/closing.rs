@@ -4,13 +4,14 @@ use super::*;
 
 impl Client {
     /// Closes a file (RFC 7530, 16.2 and 16.19): the owner's last open file by CLOSE; otherwise by
-    /// OPEN_DOWNGRADE if the remaining open files need less access, or without a call.
+    /// OPEN_DOWNGRADE if the remaining open files need less access, or without a call. Returns whether the close sent a
+    /// call.
     ///
     /// # Errors
     /// See [`NfsError`].
-    pub async fn close(&self, file: &OpenFile) -> Result<(), NfsError> {
+    pub async fn close(&self, file: &OpenFile) -> Result<bool, NfsError> {
         if file.closed.replace(true) {
-            return Ok(());
+            return Ok(false);
         }
         let state = &file.state;
         if state.is_served() {
@@ -21,21 +22,22 @@ impl Client {
                     self.forget(state);
                 }
             }
-            return Ok(());
+            return Ok(false);
         }
         let closed = {
             let _guard = self.acquire_owner(&state.owner).await;
             state.remove_file(file.access);
             match state.needed() {
-                0 => self.close_last(state).await,
+                0 => self.close_last(state).await.map(|()| true),
                 needed if needed != state.access.get() && state.modes.get() >> needed & 1 == 1 => {
-                    self.downgrade(state).await
+                    self.downgrade(state).await.map(|()| true)
                 }
                 // OPEN_DOWNGRADE may only return to an access that was requested by an OPEN.
-                _ => Ok(()),
+                _ => Ok(false),
             }
         };
-        closed.and(self.release_locks(file).await)
+        let released = self.release_locks(file).await;
+        Ok(closed? | released?)
     }
 
     /// Reduces the access of an open to the access that its remaining open files need. Each attempt of OPEN_DOWNGRADE
