@@ -43,7 +43,7 @@ pub enum SimulationEnd {
     Deadlock(Vec<String>),
     /// Simulated time has reached the limit; names of the remaining threads.
     TimeLimit(Vec<String>),
-    /// Real time has reached the limit: the named thread neither waits nor ends.
+    /// The process has used the limit of processor time, or none for as long: the named thread neither waits nor ends.
     Livelock(String),
 }
 
@@ -105,6 +105,15 @@ fn note_panics() {
     });
 }
 
+/// Processor time that a running simulation uses at least in each period of its limit.
+const MIN_PROGRESS: Duration = Duration::from_millis(1);
+
+/// Processor time of all threads of this process.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 impl Simulation {
     /// A simulation whose thread order is determined by the seed.
     #[must_use]
@@ -128,18 +137,28 @@ impl Simulation {
         SimulationHandle(self.shared.clone())
     }
 
-    /// Runs until all processes have ended, or until the simulated or real time limit. Threads that remain at a limit
-    /// never continue, and keep their memory.
+    /// Runs until all processes have ended, or until a limit of simulated time or of processor time. The limit of
+    /// processor time `busy` does not depend on other programs of the machine; a run that uses no processor time during
+    /// `busy` of real time ends, too. Threads that remain at a limit never continue, and keep their memory.
     #[must_use]
-    pub fn run(self, simulated: Duration, real: Duration) -> SimulationEnd {
+    pub fn run(self, simulated: Duration, busy: Duration) -> SimulationEnd {
         let mut scheduler = self.shared.lock();
         scheduler.limit = simulated.as_nanos() as u64;
         scheduler.hand_over(None);
-        let waited = self
-            .shared
-            .ended
-            .wait_timeout_while(scheduler, real, |s| s.end.is_none());
-        let (mut scheduler, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let begun = processor_time();
+        let mut before = begun;
+        loop {
+            let waited = self
+                .shared
+                .ended
+                .wait_timeout_while(scheduler, busy, |s| s.end.is_none());
+            (scheduler, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            let now = processor_time();
+            if scheduler.end.is_some() || now - begun >= busy || now - before < MIN_PROGRESS {
+                break;
+            }
+            before = now;
+        }
         match scheduler.end.take() {
             Some(end) => end,
             None => {

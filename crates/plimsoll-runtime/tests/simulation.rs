@@ -4,10 +4,11 @@ use plimsoll_runtime::{
     DiskCall, DiskFault, Monitor, SimulatedDisk, Simulation, SimulationEnd, disk_call, now, park,
     run_on_threads, simulated_clock, sleep, spawn,
 };
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const REAL: Duration = Duration::from_secs(60);
+const BUSY: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn ms(ms: u64) -> Duration {
@@ -34,7 +35,7 @@ fn sleepers_wake_in_order_of_time_and_an_hour_takes_none() {
             note(&notes, delay.to_string());
         });
     }
-    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(simulation.run(HOUR, BUSY), SimulationEnd::Finished);
     assert_eq!(*notes.lock().unwrap(), ["1000", "2000", "3000"]);
 }
 
@@ -57,7 +58,7 @@ fn order(seed: u64) -> Vec<String> {
             .expect("threads start");
         });
     }
-    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(simulation.run(HOUR, BUSY), SimulationEnd::Finished);
     let notes = notes.lock().unwrap().clone();
     assert_eq!(notes.len(), 27);
     notes
@@ -88,7 +89,7 @@ fn a_monitor_is_waited_for_and_times_out() {
         assert!((50..51).contains(&(now() - begun).as_millis()));
         note(&both, "done");
     });
-    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(simulation.run(HOUR, BUSY), SimulationEnd::Finished);
     assert_eq!(notes.lock().unwrap().len(), 1);
 }
 
@@ -110,7 +111,7 @@ fn a_killed_process_does_nothing_more() {
         assert!(!killer.is_alive(victim));
         sleep(ms(500));
     });
-    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(simulation.run(HOUR, BUSY), SimulationEnd::Finished);
     assert_eq!(notes.lock().unwrap().len(), 10);
 }
 
@@ -131,7 +132,7 @@ fn a_stopped_process_continues_later() {
         sleep(ms(299));
         other.set_stopped(stopped, false);
     });
-    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(simulation.run(HOUR, BUSY), SimulationEnd::Finished);
     assert_eq!(*notes.lock().unwrap(), ["300"]);
 }
 
@@ -139,7 +140,7 @@ fn a_stopped_process_continues_later() {
 fn what_never_ends_is_named() {
     let simulation = Simulation::new(5);
     simulation.handle().spawn_process("waits", || park(None));
-    let end = simulation.run(HOUR, REAL);
+    let end = simulation.run(HOUR, BUSY);
     assert!(
         matches!(&end, SimulationEnd::Deadlock(left) if left[0].starts_with("waits")),
         "{end:?}"
@@ -151,19 +152,21 @@ fn what_never_ends_is_named() {
             sleep(Duration::from_secs(1));
         }
     });
-    let end = simulation.run(HOUR, REAL);
+    let end = simulation.run(HOUR, BUSY);
     assert!(
         matches!(&end, SimulationEnd::TimeLimit(left) if left[0].starts_with("sleeps")),
         "{end:?}"
     );
 
     let simulation = Simulation::new(5);
+    static IS_SEEN: AtomicBool = AtomicBool::new(false);
     simulation.handle().spawn_process("spins", || {
-        loop {
-            std::thread::sleep(ms(1));
+        while !IS_SEEN.load(Relaxed) {
+            std::hint::spin_loop();
         }
     });
     let end = simulation.run(HOUR, ms(100));
+    IS_SEEN.store(true, Relaxed);
     assert_eq!(end, SimulationEnd::Livelock("spins".into()));
 }
 
@@ -172,7 +175,7 @@ fn panics_are_noted_with_their_simulation() {
     let simulation = Simulation::new(6);
     let handle = simulation.handle();
     handle.spawn_process("p", || panic!("a test of panics"));
-    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(simulation.run(HOUR, BUSY), SimulationEnd::Finished);
     assert!(handle.panics()[0].contains("a test of panics"));
 }
 
@@ -193,7 +196,7 @@ fn calls(disk: SimulatedDisk) -> Vec<Option<i32>> {
     });
     let other = handle.spawn_process("other", || disk_call(DiskCall::Write).unwrap());
     handle.set_disk(process, disk);
-    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(simulation.run(HOUR, BUSY), SimulationEnd::Finished);
     let errors = std::mem::take(&mut *errors.lock().unwrap());
     assert_eq!(
         (handle.disk_errors(process), handle.disk_errors(other)),
@@ -255,7 +258,7 @@ fn clocks_drift_apart_and_waits_follow_them() {
         });
         handle.set_clock_drift(process, ppm);
     }
-    assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
+    assert_eq!(simulation.run(HOUR, BUSY), SimulationEnd::Finished);
     // A clock that runs 500 millionths fast shows 1000 s after 999.5 s of simulated time.
     let expected = ["500: 999500", "0: 1000000", "-500: 1000500"];
     assert_eq!(*notes.lock().unwrap(), expected);

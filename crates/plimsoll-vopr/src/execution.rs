@@ -27,8 +27,8 @@ pub(crate) const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
 /// Maximum time for which a rank keeps running after the end of rank 0.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum real time in which the simulation of a scenario must end.
-pub(crate) const REAL_LIMIT: Duration = Duration::from_secs(600);
+/// Maximum processor time of the simulation of a scenario.
+pub(crate) const BUSY_LIMIT: Duration = Duration::from_secs(600);
 
 /// Observations of one rank's run, made at the end of the run.
 #[derive(Debug, Clone)]
@@ -214,7 +214,7 @@ pub fn run(scenario: &Scenario) -> Execution {
         handle.spawn_process("after", move || after.run());
     }
     let limit = Duration::from_micros(scenario.planned_us()) + LIMIT_AFTER_END;
-    let end = simulation.run(limit, REAL_LIMIT);
+    let end = simulation.run(limit, BUSY_LIMIT);
     Execution {
         plan,
         end,

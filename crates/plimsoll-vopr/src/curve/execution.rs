@@ -4,7 +4,7 @@
 use super::CurveScenario;
 use super::files::{PointRun, SeriesFiles};
 use super::host::{AttemptLog, CurveHost, MeasuredPoint};
-use crate::execution::{LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, is_marked, with};
+use crate::execution::{BUSY_LIMIT, LIMIT_AFTER_END, RankProcesses, Shared, is_marked, with};
 use crate::files::{WORK_DIR, foreign};
 use plimsoll_engine::{Settings, Stop};
 use plimsoll_ranks::SimulatedNetwork;
@@ -172,7 +172,7 @@ pub fn run_curve(curve: &CurveScenario) -> CurveExecution {
     };
     handle.spawn_process("attempts", move || attempts.run());
     let of_one = Duration::from_micros(curve.planned_us()) + LIMIT_AFTER_END;
-    let ended = simulation.run(of_one * (curve.attempts.len() as u32 + 1), REAL_LIMIT);
+    let ended = simulation.run(of_one * (curve.attempts.len() as u32 + 1), BUSY_LIMIT);
     let end = with(&end, std::mem::take);
     CurveExecution {
         end: ended,
