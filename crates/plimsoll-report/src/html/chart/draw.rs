@@ -1,7 +1,7 @@
 //! Drawing of charts as SVG.
 
 use super::theme::{self, MAIN, Role};
-use super::{Axis, Chart, ChartOverlay, SeriesStyle};
+use super::{Axis, Chart, ChartOverlay, Column, SeriesStyle};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
@@ -40,6 +40,12 @@ const FONT_DIVISOR: f64 = 1.24;
 
 /// Maximum number of points of a line with markers.
 const MAX_MARKERS: usize = 40;
+
+/// Half of the width of a cross on a point, in pixels.
+const CROSS_PX: u32 = 5;
+
+/// Cross in the key of a chart.
+pub(crate) const CROSS: char = '✕';
 
 /// Opacity of a shaded range.
 const SHADE_OPACITY: f64 = 0.18;
@@ -179,11 +185,12 @@ fn paint(
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
     paint_overlay(chart, &mut plot, x, y)?;
     paint_marks(chart, &mut plot, x, y)?;
+    paint_limits(chart, &mut plot, x)?;
     match chart.is_stacked {
         true => paint_areas(chart, &mut plot)?,
         false => {
             for (column, style) in chart.lines() {
-                paint_line(chart, &mut plot, &column.values, style)?;
+                paint_line(chart, &mut plot, column, style)?;
             }
         }
     }
@@ -271,6 +278,22 @@ fn paint_marks(
     Ok(())
 }
 
+/// Draws dashed horizontal lines, each with its text above the left end.
+fn paint_limits(chart: &Chart, plot: &mut Plot<'_, '_>, x: (f64, f64)) -> Fallible<()> {
+    let [left, right] = [x.0, x.1].map(|x| chart.x.scale.position(x));
+    let dash = 6 * UNITS as i32;
+    for limit in &chart.limits {
+        let height = chart.y.scale.position(limit.at);
+        let ends = [(left, height), (right, height)];
+        let style = MAIN.placeholder().stroke_width(UNITS);
+        plot.draw_series(DashedLineSeries::new(ends, dash, dash, style))?;
+        let font = font(MAIN).pos(Pos::new(HPos::Left, VPos::Bottom));
+        let text = format!("\u{a0}{}", shorten(&limit.text, MAX_MARK_CHARS));
+        plot.draw_series([Text::new(text, (left, height), font)])?;
+    }
+    Ok(())
+}
+
 /// Shortens a text that is longer than `max` characters.
 fn shorten(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
@@ -344,28 +367,41 @@ fn paint_mesh(
         .draw()
 }
 
-/// Draws a line that is interrupted at missing values; points have markers if there are few.
+/// Draws a line that is interrupted at missing values. If there are few points, each has a marker; crossed points always
+/// have one.
 fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
-    values: &[Option<f64>],
+    column: &Column,
     style: SeriesStyle,
 ) -> Fallible<()> {
     let color = Role::Series(style).placeholder();
     let style = color.stroke_width(2 * UNITS);
+    let crossed = &column.crossed.at;
     let at = |(x, y): (&f64, &Option<f64>)| {
         let y = y.filter(|y| chart.y.scale != super::Scale::Log || *y > 0.0)?;
         Some((chart.x.scale.position(*x), chart.y.scale.position(y)))
     };
-    let points: Vec<_> = chart.at.iter().zip(values).map(at).collect();
+    let points: Vec<_> = chart.at.iter().zip(&column.values).map(at).collect();
     for piece in points.split(Option::is_none) {
         let piece: Vec<(f64, f64)> = piece.iter().flatten().copied().collect();
         if piece.len() > 1 {
             plot.draw_series(LineSeries::new(piece.iter().copied(), style))?;
         }
-        if piece.len() == 1 || points.len() <= MAX_MARKERS {
+        if piece.len() == 1 && points.len() > MAX_MARKERS {
             let dot = |at: (f64, f64)| Circle::new(at, 3 * UNITS, color.filled());
             plot.draw_series(piece.into_iter().map(dot))?;
+        }
+    }
+    for (i, at) in points
+        .iter()
+        .enumerate()
+        .filter_map(|(i, at)| Some((i, (*at)?)))
+    {
+        if crossed.contains(&i) {
+            plot.draw_series([Cross::new(at, CROSS_PX * UNITS, style)])?;
+        } else if points.len() <= MAX_MARKERS {
+            plot.draw_series([Circle::new(at, 3 * UNITS, color.filled())])?;
         }
     }
     Ok(())
@@ -408,6 +444,10 @@ fn paint_header(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fal
         let at = ((x + 17) * unit, 36 * unit);
         root.draw(&Text::new(column.name.clone(), at, title.clone()))?;
         x += 34 + text_width(&column.name) as i32;
+    }
+    if let Some(word) = chart.word_of_crosses() {
+        let text = format!("{CROSS} {word}");
+        root.draw(&Text::new(text, (x * unit, 36 * unit), title))?;
     }
     Ok(())
 }
