@@ -10,9 +10,10 @@ const MAX_LENGTH: [usize; 2] = [24, 48];
 /// Short names of results: the shortest parts of their names, such as `before` of `before/varmail-1`, that differ from
 /// each other, or else the names of the workloads, or else letters.
 pub(super) fn of(sets: &[ComparedResult]) -> Vec<String> {
-    let depth = sets.iter().map(|s| s.name.split('/').count()).min();
+    let path = |s: &ComparedResult| s.name.trim_end_matches('/').to_owned();
+    let depth = sets.iter().map(|s| path(s).split('/').count()).min();
     let parts = (0..depth.unwrap_or(0)).map(|place| {
-        let part = |s: &ComparedResult| s.name.rsplit('/').nth(place).unwrap_or("").to_owned();
+        let part = |s: &ComparedResult| path(s).rsplit('/').nth(place).unwrap_or("").to_owned();
         sets.iter().map(part).collect::<Vec<String>>()
     });
     let names = sets.iter().map(|s| s.name.clone()).collect();
@@ -59,12 +60,13 @@ mod tests {
                 ["before/mail-20260101", "after/mail-20260102"],
                 ["before", "after"],
             ),
-            (["r/before", "r/after/"], ["A", "B"]),
+            (["r/before", "r/after/"], ["before", "after"]),
             (
                 ["r/mail-20260101-120000", "r/mail-20260101-120009"],
                 ["mail-20260101-120000", "mail-20260101-120009"],
             ),
             (["same", "same"], ["A", "B"]),
+            (["x/same", "x/same"], ["A", "B"]),
             ([".", ".."], ["A", "B"]),
             (
                 [

@@ -89,16 +89,18 @@ fn tables(comparison: &Comparison) -> impl Iterator<Item = (Metric, Block)> {
 
 /// A line per result: its short name, its name unless it is the short name, and its description.
 fn legend(comparison: &Comparison) -> impl Iterator<Item = Block> {
-    let line = |(label, s): (&String, &ComparedResult)| {
-        let runs = match s.runs {
-            1 => "one run".to_owned(),
-            n => format!("{n} runs"),
+    let is_of_curves = comparison.load_axis.is_some();
+    let line = move |(label, s): (&String, &ComparedResult)| {
+        let runs = match (s.runs, is_of_curves) {
+            (_, true) => String::new(),
+            (1, _) => "one run, ".to_owned(),
+            (n, _) => format!("{n} runs, "),
         };
         let name = match *label == s.name {
             true => String::new(),
             false => format!("{}: ", s.name),
         };
-        let what = format!("{name}{}, {runs}, {}", s.workload, s.verdict);
+        let what = format!("{name}{}, {runs}{}", s.workload, s.verdict);
         Line::of(label, what)
     };
     comparison.labels.iter().zip(&comparison.sets).map(line)

@@ -1,7 +1,7 @@
 //! Drawing of charts as SVG.
 
 use super::theme::{self, MAIN, Role};
-use super::{Axis, Chart, ChartOverlay, Column, SeriesStyle};
+use super::{Axis, Chart, ChartOverlay, Column, NAMES_SHARE, SeriesStyle};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
@@ -61,6 +61,9 @@ const MARK_LEVELS: usize = 6;
 
 /// Maximum length of the text of a vertical line, in characters.
 const MAX_MARK_CHARS: usize = 32;
+
+/// Width of the labels of the second axis, in pixels.
+const TICKS_PX: u32 = 70;
 
 /// Height of the header of a chart in a separate file, in pixels.
 const HEADER_HEIGHT_PX: u32 = 58;
@@ -177,7 +180,7 @@ fn paint(
         .margin_right(18 * UNITS)
         .margin_left(2 * UNITS)
         .x_label_area_size(44 * UNITS)
-        .y_label_area_size(70 * UNITS)
+        .y_label_area_size(TICKS_PX * UNITS)
         .build_cartesian_2d(
             line(&chart.x, x, x_ticks.iter().map(|t| t.0)),
             line(&chart.y, y, y_ticks.iter().map(|t| t.0)),
@@ -231,13 +234,19 @@ fn paint_overlay(
             let style = color.stroke_width(2 * UNITS);
             let name_font = font(MAIN).pos(Pos::new(HPos::Left, VPos::Bottom));
             let heights = (1..=rows.len()).rev().map(|row| row as f64);
+            // The second axis has no ticks, so the names begin in their place.
+            let (xs, _) = plot.plotting_area().get_pixel_range();
+            let width = f64::from(xs.end - xs.start) / f64::from(UNITS);
+            let room = f64::from(TICKS_PX) + width * NAMES_SHARE / (1.0 + NAMES_SHARE);
+            let chars = ((room / text_width("m")) as usize).clamp(4, MAX_MARK_CHARS);
+            let shift = (-(TICKS_PX as i32) * UNITS as i32, 0);
             for (row, height) in rows.iter().zip(heights) {
                 let ends = vec![at(row.low, height), at(row.high, height)];
                 plot.draw_series([PathElement::new(ends, style)])?;
                 let dot = Circle::new(at(row.middle, height), 4 * UNITS, color.filled());
                 plot.draw_series([dot])?;
-                let name = format!("\u{a0}{}", shorten(&row.name, MAX_MARK_CHARS));
-                plot.draw_series([Text::new(name, at(x.0, height), name_font.clone())])?;
+                let name = Text::new(shorten(&row.name, chars), shift, name_font.clone());
+                plot.draw_series([EmptyElement::at(at(x.0, height)) + name])?;
             }
         }
         ChartOverlay::None => {}
@@ -450,4 +459,93 @@ fn paint_header(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fal
         root.draw(&Text::new(text, (x * unit, 36 * unit), title))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Column, CrossedPoints, Mark, Unit};
+    use super::*;
+
+    /// Vertical positions in a drawing, from its plotting area: 0 is the top, 1 the bottom.
+    fn heights(drawing: &Drawing, size: Size, ys: &[f64]) -> Vec<f64> {
+        let [_, top, _, bottom] = drawing
+            .area
+            .map(|edge| edge * f64::from(size.height * UNITS));
+        ys.iter().map(|y| (y - top) / (bottom - top)).collect()
+    }
+
+    /// Points of the lines of a drawing that have the colour of a series.
+    fn polylines(svg: &str, of: SeriesStyle) -> Vec<Vec<(f64, f64)>> {
+        let color = format!("var({})", theme::Role::Series(of).variable());
+        let lines = svg
+            .split("<polyline")
+            .skip(1)
+            .filter(|l| l.contains(&color));
+        let points = |line: &str| {
+            let points = line.split("points=\"").nth(1).unwrap();
+            let points = points.split('"').next().unwrap().split_whitespace();
+            let point = |p: &str| {
+                let (x, y) = p.split_once(',').unwrap();
+                (x.parse().unwrap(), y.parse().unwrap())
+            };
+            points.map(point).collect()
+        };
+        lines.map(points).collect()
+    }
+
+    #[test]
+    fn an_invalid_point_is_on_the_line_and_crossed_and_a_limit_has_its_height() {
+        let style = SeriesStyle::Series(0);
+        let values = [1.0, 2.0, 4.0].map(Some).to_vec();
+        let chart = Chart {
+            x: Axis::linear("load", Unit::Count),
+            y: Axis::linear("latency", Unit::Milliseconds),
+            at: vec![1.0, 2.0, 3.0],
+            columns: vec![Column {
+                crossed: CrossedPoints {
+                    at: vec![2],
+                    word: "invalid",
+                },
+                ..Column::drawn("mean", Unit::Milliseconds, values, style)
+            }],
+            limits: vec![Mark {
+                at: 3.0,
+                text: "limit 3 ms".into(),
+            }],
+            ..Chart::default()
+        };
+        let drawing = draw(&chart, WIDE);
+        let lines = polylines(&drawing.svg, style);
+        let line = lines.iter().find(|line| line.len() == 3).expect("one line");
+        // The cross is two short lines around the third point.
+        let (x, y) = (line[2].0 as u32, line[2].1 as u32);
+        let half = CROSS_PX * UNITS;
+        let (left, right, top, bottom) = (x - half, x + half, y - half, y + half);
+        for stroke in [
+            format!("x1=\"{left}\" y1=\"{top}\" x2=\"{right}\" y2=\"{bottom}\""),
+            format!("x1=\"{left}\" y1=\"{bottom}\" x2=\"{right}\" y2=\"{top}\""),
+        ] {
+            assert!(drawing.svg.contains(&stroke), "{stroke}: {}", drawing.svg);
+        }
+        assert_eq!(
+            drawing.svg.matches("<circle").count(),
+            2,
+            "two valid points"
+        );
+        // The axis ends at 4.2.
+        let ys: Vec<f64> = line.iter().map(|p| p.1).collect();
+        for (height, value) in heights(&drawing, WIDE, &ys).iter().zip([1.0, 2.0, 4.0]) {
+            assert!(
+                (height - (1.0 - value / 4.2)).abs() < 0.01,
+                "{height} of {value}"
+            );
+        }
+        let dashes = polylines(&drawing.svg, SeriesStyle::Main);
+        let ys: Vec<f64> = dashes.iter().flatten().map(|p| p.1).collect();
+        assert!(!ys.is_empty());
+        for height in heights(&drawing, WIDE, &ys) {
+            assert!((height - (1.0 - 3.0 / 4.2)).abs() < 0.01, "{height}");
+        }
+        assert!(drawing.svg.contains("limit 3 ms"));
+    }
 }

@@ -1,9 +1,12 @@
 //! Charts of compared results.
 
+use super::curve::INVALID;
 use super::distributions_of;
 use super::forest::{Ratio, forest};
+use super::loads::axis_of_latencies;
 use crate::compare::{Comparison, Metric, Row, Value};
-use crate::html::chart::{Axis, Chart, Column, SeriesStyle, Unit};
+use crate::html::chart::{Axis, Chart, Column, CrossedPoints, SeriesStyle, Unit};
+use plimsoll_results::Verdict;
 
 /// Response time over load, a line for each curve; `None` unless curves are compared. Curves are interpolated between
 /// their points, so all have values at the same loads.
@@ -12,11 +15,22 @@ pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
     let at_loads = |r: &&Row| r.load.is_some() && r.metric == Metric::MeanMs;
     let rows: Vec<&Row> = comparison.rows().iter().filter(at_loads).collect();
     let column = |(i, name): (usize, &String)| {
-        let value = |r: &&Row| r.values[i].as_ref().map(|v| v.mean);
-        let values = rows.iter().map(value).collect();
-        Column::drawn(name, Unit::Milliseconds, values, SeriesStyle::Series(i))
+        let values = rows.iter().map(|r| r.values[i].as_ref().map(|v| v.mean));
+        let values = values.collect();
+        let is_invalid = |r: &Row| matches!(&r.values[i], Some(v) if v.verdict == Verdict::Invalid);
+        let crossed = (0..rows.len()).filter(|at| is_invalid(rows[*at]));
+        Column {
+            crossed: CrossedPoints {
+                at: crossed.collect(),
+                word: INVALID,
+            },
+            ..Column::drawn(name, Unit::Milliseconds, values, SeriesStyle::Series(i))
+        }
     };
     let labels = comparison.labels().iter().enumerate();
+    let means = rows
+        .iter()
+        .flat_map(|r| r.values.iter().flatten().map(|v| v.mean));
     (!rows.is_empty()).then(|| Chart {
         id: "curves".into(),
         title: "Response time over load".into(),
@@ -25,7 +39,7 @@ pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
             comparison.load_axis.as_deref().unwrap_or("load"),
             Unit::Count,
         ),
-        y: Axis::linear("response time", Unit::Milliseconds),
+        y: axis_of_latencies("response time", means.clone()),
         at: rows.iter().filter_map(|r| r.load).collect(),
         columns: labels.map(column).collect(),
         ..Chart::default()
@@ -36,7 +50,10 @@ pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
 /// load curves, and if no operation has a ratio.
 pub(crate) fn relative_changes(comparison: &Comparison, metric: Metric) -> Option<Chart> {
     let (first, others) = comparison.labels().split_first()?;
-    let is_row = |row: &&Row| row.metric == metric && row.load.is_none() && row.is_shown();
+    if comparison.load_axis.is_some() {
+        return None;
+    }
+    let is_row = |row: &&Row| row.metric == metric && row.is_shown();
     let is_alone = others.len() == 1;
     let rows = comparison.rows().iter().filter(is_row);
     let ratios = rows.flat_map(|row| {

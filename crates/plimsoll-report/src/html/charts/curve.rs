@@ -5,7 +5,7 @@ use crate::html::chart::{Chart, Column, MAX_SERIES, SeriesStyle, Unit};
 use plimsoll_results::{LoadCurve, SeriesOf, SeriesRun, client_ms};
 
 /// Word for points that are not valid.
-const INVALID: &str = "invalid";
+pub(super) const INVALID: &str = "invalid";
 
 /// Charts of response time and throughput over load; empty without points.
 pub(super) fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<Chart> {

@@ -253,7 +253,7 @@ impl<'a> Loads<'a> {
 const MIN_RATIO_OF_LOG_AXIS: f64 = 20.0;
 
 /// Axis of latencies: logarithmic if the latencies differ much.
-fn axis_of_latencies(label: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
+pub(super) fn axis_of_latencies(label: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
     let positive = values.filter(|v| *v > 0.0);
     let (least, most) = (
         positive.clone().fold(f64::INFINITY, f64::min),
