@@ -311,7 +311,7 @@ pub(crate) fn operation_rows<'a>(runs: impl Iterator<Item = &'a Run> + Clone) ->
         let group = group.filter(|group| runs.clone().all(|run| has_group(run, group)));
         let is_known = |of: &OperationGroup| {
             let same = |g: &&OperationGroup| g.contains(of.figures.kind, &of.figures.name);
-            known.iter().any(|g| same(g))
+            known.iter().any(same)
         };
         if let Some(group) = group.filter(|group| !is_known(group)) {
             let of = &group.figures;
