@@ -19,7 +19,9 @@ impl Comparison {
         if self.load_axis.is_some() {
             return Metric::Peak;
         }
-        let mut rates = self.rows.iter().filter(|r| r.metric == Metric::OpsPerS);
+        let mut rates = self.rows.iter().filter(|r| {
+            r.metric == Metric::OpsPerS && (r.operation == super::ALL || !self.has_total)
+        });
         let is_measured = |row: &Row| {
             let mut values = row.values.iter().skip(1).flatten();
             values.all(|v| v.statement != ChangeVerdict::Offered)

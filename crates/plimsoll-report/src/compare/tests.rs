@@ -644,7 +644,8 @@ fn the_first_sentence_is_the_answer_or_the_reason_for_none() {
             &low[..3],
             &high[..3],
             (
-                "no statement on the difference of ops/s between a and b (1 000 → 1 120, +12.0 %): too few runs for a test",
+                "no statement on the difference of ops/s between a and b (1 000 → 1 120, +12.0 %): \
+                 too few runs for a test",
                 Tone::Doubtful,
             ),
         ),
@@ -652,7 +653,8 @@ fn the_first_sentence_is_the_answer_or_the_reason_for_none() {
             &low[..1],
             &high[..1],
             (
-                "no statement on the difference of ops/s between a and b (1 000 → 1 120, +12.0 %): each result has one run",
+                "no statement on the difference of ops/s between a and b (1 000 → 1 120, +12.0 %): \
+                 each result has one run",
                 Tone::Doubtful,
             ),
         ),

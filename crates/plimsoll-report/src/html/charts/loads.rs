@@ -118,6 +118,8 @@ impl<'a> Loads<'a> {
         let values = columns.iter().flat_map(|c| c.values.iter().flatten());
         let shown = values.copied().chain(limits.iter().map(|l| l.at));
         let y = axis_of_latencies("response time", shown);
+        let dashed = limits.iter().map(|l| format!(" Dashed: {}.", l.text));
+        let about = about + &dashed.collect::<String>();
         Chart {
             limits,
             ..self.chart((id, "Response time over load"), about, y, columns)
