@@ -46,8 +46,8 @@ pub struct Comparison {
     /// Short names of the results in tables and charts: distinct parts of the results' names, or letters.
     #[serde(skip)]
     labels: Vec<String>,
-    /// Latencies of all operations of each result; `None` for a result without a complete log of latencies. Empty unless
-    /// [`Comparison::read_latencies`] read the latencies.
+    /// Latencies of all operations of each result; `None` for a result without a complete log of latencies. Empty
+    /// unless [`Comparison::read_latencies`] read the latencies.
     #[serde(skip)]
     pub(crate) latencies: Vec<Option<Distribution>>,
     /// Whether rows named [`ALL`] are the total of all operations, rather than a configuration of that name.
@@ -177,8 +177,8 @@ impl Row {
         })
     }
 
-    /// Whether tables show the row: rows of grouped operations, and of errors or bytes that are zero in all results, are
-    /// hidden.
+    /// Whether tables show the row: rows of grouped operations, and of errors or bytes that are zero in all results,
+    /// are hidden.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         let zero = self.values.iter().flatten().all(|v| v.mean == 0.0);

@@ -107,7 +107,8 @@ fn legend(comparison: &Comparison) -> impl Iterator<Item = Block> {
 }
 
 /// Note on rows that stand for a group of operations.
-const GROUPED: &str = "×N: N rows of the workload whose names differ only in a final number; --format json has each row";
+const GROUPED: &str =
+    "×N: N rows whose names differ only in a final number; --format json has each row";
 
 /// The answer, warnings about its limits, and the results.
 fn head(comparison: &Comparison) -> Vec<Block> {

@@ -311,8 +311,8 @@ impl Comparison {
         remarks
     }
 
-    /// Shown figures for which `is_it` holds, by result: `p99 latency (all) in after`, or `every figure in after` if `is_it`
-    /// holds for all figures for which `among` holds.
+    /// Shown figures for which `is_it` holds, by result: `p99 latency (all) in after`, or `every figure in after` if
+    /// `is_it` holds for all figures for which `among` holds.
     fn named(
         &self,
         is_it: impl Fn(&Value) -> bool,

@@ -376,8 +376,8 @@ fn paint_mesh(
         .draw()
 }
 
-/// Draws a line that is interrupted at missing values. If there are few points, each has a marker; crossed points always
-/// have one.
+/// Draws a line that is interrupted at missing values. If there are few points, each has a marker; crossed points
+/// always have one.
 fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,

@@ -46,8 +46,8 @@ pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
     })
 }
 
-/// Forest plot of a figure: for each operation, the figure of each further result by the figure of the first; `None` for
-/// load curves, and if no operation has a ratio.
+/// Forest plot of a figure: for each operation, the figure of each further result by the figure of the first; `None`
+/// for load curves, and if no operation has a ratio.
 pub(crate) fn relative_changes(comparison: &Comparison, metric: Metric) -> Option<Chart> {
     let (first, others) = comparison.labels().split_first()?;
     if comparison.load_axis.is_some() {

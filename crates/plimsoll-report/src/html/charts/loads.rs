@@ -97,8 +97,8 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// A chart of response times over load: mean, median and 99th percentile, with limits of the latency. `not_sustained`
-    /// is the word for loads that are not sustained.
+    /// A chart of response times over load: mean, median and 99th percentile, with limits of the latency.
+    /// `not_sustained` is the word for loads that are not sustained.
     pub(super) fn response(
         &self,
         id: &str,
