@@ -104,8 +104,10 @@ pub fn document(
     let faults = pairs.iter().filter_map(|p| p.fault(of.figures.primary));
     document.head.extend(faults.map(Block::warning));
     document.head.extend(circumstances(of));
+    let (main, others) = effect_tables(of, effects);
+    document.explained_section("effects", "Effects", ABOUT, main);
     document.section("charts", "Effects and distributions", Block::charts(charts));
-    document.explained_section("effects", "Effects", ABOUT, effect_tables(of, effects));
+    document.section("other-effects", "Effects on other figures", others);
     let table = runs(
         &of,
         "Runs, in their order",
@@ -258,11 +260,14 @@ fn interval(effect: &PairedRatio) -> String {
     format!("{low} to {high}")
 }
 
-/// A table for each figure, and sentences on the tests.
-fn effect_tables(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
-    for metric in effects.metrics() {
-        let title = metric.title();
+/// The table of the primary figure; a table for each other figure, and sentences on the tests.
+fn effect_tables(
+    of: SeriesOf<'_, PairedComparison>,
+    effects: &PairedEffects,
+) -> (Vec<Block>, Vec<Block>) {
+    let (mut main, mut blocks): (Vec<Block>, Vec<Block>) = (vec![], vec![]);
+    for shown in effects.metrics() {
+        let title = shown.title();
         let head = [
             &title,
             &letter(0),
@@ -273,12 +278,15 @@ fn effect_tables(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) ->
             "pairs",
         ];
         let mut table = Table::new(&title, head);
-        let rows = effects.rows.iter().filter(|row| row.metric == metric);
+        let rows = effects.rows.iter().filter(|row| row.metric == shown);
         table.rows.extend(rows.map(row));
-        blocks.extend(Block::table(table));
+        match shown == metric(of.figures.primary) {
+            true => main.extend(Block::table(table)),
+            false => blocks.extend(Block::table(table)),
+        }
     }
-    if blocks.is_empty() {
-        return blocks;
+    if main.is_empty() && blocks.is_empty() {
+        return (main, blocks);
     }
     let primary = metric(of.figures.primary).title();
     let percent = 100.0 * FALSE_DISCOVERY_RATE;
@@ -299,7 +307,7 @@ fn effect_tables(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) ->
     if effects.rows.iter().any(|row| row.is_real) {
         blocks.push(Block::sentence(note_on_real()));
     }
-    blocks
+    (main, blocks)
 }
 
 fn row(effect: &Effect) -> document::Row {

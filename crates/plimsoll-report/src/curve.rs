@@ -1,6 +1,6 @@
 //! Report on a load curve.
 
-use crate::document::{Block, Document, Line};
+use crate::document::{Block, Document, Line, Tone};
 use crate::format::{latency, rate};
 use crate::html::charts;
 use crate::html::page::UNDISCLOSED;
@@ -20,10 +20,20 @@ const ABOUT: &str = "The load line is the highest load that was valid with all m
 /// The report on a curve.
 #[must_use]
 pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
-    let (state, tone) = state(&curve);
+    let (words, tone) = state(&curve);
     let (measured, all) = (curve.measured().count(), curve.figures.loads.len());
+    let valid = curve.measured().filter(|p| p.is_valid()).count();
     let points = counted(all as u64, "load point", "load points");
-    let state = format!("{state}, {measured} of {points}");
+    let state = match valid == measured {
+        true => format!("{words}, {measured} of {points}"),
+        false if measured == all => format!("{words}, {valid} of {points} valid"),
+        false => format!("{words}, {measured} of {points}, {valid} valid"),
+    };
+    let tone = match tone {
+        Tone::Good if valid < measured && valid > 0 => Tone::Doubtful,
+        Tone::Good if valid < measured => Tone::Bad,
+        tone => tone,
+    };
     let mut document = Document::new(format!("{}, load curve", curve.name), state, tone);
     document.head = head(&curve, requested(curve));
     if measured > 0 {
@@ -36,8 +46,8 @@ pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
     let table = Block::table(table).into_iter();
     let points = table.chain(remarks(&curve)).collect();
     document
-        .section("charts", "Load curve", charts)
-        .section("points", "Load points", points);
+        .section("points", "Load points", points)
+        .section("charts", "Load curve", charts);
     append(&mut document, &curve);
     let commands = [
         (

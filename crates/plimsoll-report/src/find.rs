@@ -60,8 +60,8 @@ pub fn document(search: SeriesOf<'_, LoadSearch>) -> Document {
     let table = Block::table(table).into_iter();
     let runs = table.chain(remarks(&search)).collect();
     document
-        .section("charts", "Loads", charts)
-        .section("runs", "Runs", runs);
+        .section("runs", "Runs", runs)
+        .section("charts", "Loads", charts);
     append(&mut document, &search);
     document
 }

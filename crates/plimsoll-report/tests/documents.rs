@@ -324,12 +324,9 @@ fn a_sweep_is_the_same_in_all_formats() {
     let ids: Vec<&str> = charts.iter().map(|c| c.id.as_str()).collect();
     assert_eq!(ids, ["percentiles", "latency-throughput", "throughput"]);
     assert_eq!(charts[0].at, [1.0, 8.0, 64.0]);
-    // The limit of the promise is drawn at every value, in milliseconds.
-    let limit = charts[0].columns.last().unwrap();
-    assert_eq!(
-        (limit.name.as_str(), &limit.values[..]),
-        ("limit mean <= 50ms", &[Some(50.0); 3][..])
-    );
+    // The limit of the promise is in milliseconds.
+    let limits: Vec<(f64, &str)> = charts[0].limits.iter().map(|l| (l.at, &*l.text)).collect();
+    assert_eq!(limits, [(50.0, "limit mean <= 50ms")]);
     // The first axis has the throughput of each value.
     let rates = made.series.runs.iter().map(|run| run.achieved_ops_per_s);
     assert_eq!(charts[1].at, rates.collect::<Vec<_>>());

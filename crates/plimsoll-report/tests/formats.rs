@@ -542,6 +542,35 @@ fn comparison_of_repeated_runs() {
     );
 }
 
+#[test]
+fn similar_operations_of_compared_runs_are_one_row() {
+    use plimsoll_report::compare::{Condition, RunSet, of_runs};
+    let made = |names: [&str; 2]| {
+        let mut m = measured();
+        for (i, name) in [1, 2].into_iter().zip(names) {
+            m.plan.operations[i] = m.plan.operations[2].clone();
+            m.plan.operations[i].name = name.into();
+        }
+        [Run::assemble(m)]
+    };
+    let (a, b) = (made(["read1", "read2"]), made(["read1", "read2"]));
+    let compare = |a, b| {
+        let sets = [("a", a), ("b", b)].map(|(name, runs)| RunSet { name, runs });
+        of_runs(&sets, None)
+    };
+    let alike = compare(&a, &b);
+    let text = markdown::render(&document(&alike));
+    assert!(text.contains("| read ×2 | 200 | 200 | +0.0 % |"), "{text}");
+    assert!(!text.contains("| read1 |"), "{text}");
+    // The operations of the group are still in JSON, and conditions can name them.
+    let condition: Condition = "read1:ops/s < -5%".parse().unwrap();
+    assert_eq!(condition.check(&alike, false).unwrap(), [""; 0]);
+    // Groups of different operations are not comparable.
+    let other = compare(&a, &made(["read1", "other"]));
+    let text = markdown::render(&document(&other));
+    assert!(text.contains("| read1 |") && !text.contains("×"), "{text}");
+}
+
 /// Four runs with this and up to three more operations of one row, of which `paced` in a hundred have an
 /// intended start.
 fn of_rate(ops: u64, paced: u64, reasons: &[Reason]) -> Vec<Run> {

@@ -40,15 +40,23 @@ fn charts_of_a_curve_tell_valid_points_from_others() {
     let response = chart(&charts, "load-curve");
     // Load 10 was not measured, because two consecutive invalid points end the curve.
     assert_eq!(response.at, [2.0, 4.0, 6.0, 8.0]);
-    let valid = [Some(2.0), Some(4.0), None, None];
-    assert_eq!(column(response, "mean response time"), valid);
-    let invalid = [None, None, Some(30.0), Some(30.0)];
-    assert_eq!(column(response, "of invalid points"), invalid);
+    let all = [2.0, 4.0, 30.0, 30.0].map(Some);
+    assert_eq!(column(response, "mean"), all);
+    let names: Vec<&str> = response.columns.iter().map(|c| &*c.name).collect();
+    assert_eq!(names, ["mean", "median", "99th percentile"]);
+    for line in &response.columns {
+        assert_eq!(
+            (&*line.crossed.at, line.crossed.word),
+            (&[2, 3][..], "invalid")
+        );
+    }
     assert!(
         response.about.contains("overall response time is 3"),
         "{}",
         response.about
     );
+    let limits: Vec<(f64, &str)> = response.limits.iter().map(|l| (l.at, &*l.text)).collect();
+    assert_eq!(limits, [(20.0, "limit of the mean: 20.0 ms")]);
     let marks: Vec<(f64, &str)> = response.marks.iter().map(|m| (m.at, &*m.text)).collect();
     assert_eq!(marks, [(4.0, "load line 4")]);
     assert_eq!(
@@ -61,9 +69,10 @@ fn charts_of_a_curve_tell_valid_points_from_others() {
         [40.0, 80.0, 120.0, 160.0].map(Some)
     );
     assert_eq!(
-        column(throughput, "achieved, invalid points"),
-        [None, None, Some(108.0), Some(144.0)]
+        column(throughput, "achieved"),
+        [40.0, 80.0, 108.0, 144.0].map(Some)
     );
+    assert_eq!(throughput.columns[0].crossed.at, [2, 3]);
 }
 
 #[test]
@@ -73,9 +82,12 @@ fn charts_of_a_search_have_a_position_for_each_load_and_the_order_of_the_runs() 
     let charts = data.charts();
     let response = chart(&charts, "load-line");
     assert_eq!(response.at, [2.0, 4.0, 5.0, 6.0, 8.0]);
+    let mean = &response.columns[0];
+    assert_eq!(mean.values[..3], [2.0, 4.0, 5.0].map(Some));
+    assert!(mean.values.iter().all(Option::is_some));
     assert_eq!(
-        column(response, "sustained"),
-        [Some(2.0), Some(4.0), Some(5.0), None, None]
+        (&*mean.crossed.at, mean.crossed.word),
+        (&[3, 4][..], "not sustained")
     );
     assert_eq!(
         column(response, "runs"),
@@ -115,7 +127,7 @@ fn a_page_has_the_rows_and_the_reasons_of_a_series() {
     let of_curve = page::report(&[made(root.path(), curve()).document()]);
     for expected in [
         "<h1>streams, load curve",
-        "stopped by its rule, 4 of 5 load points",
+        "<span class=\"verdict doubtful\">stopped by its rule, 4 of 5 load points, 2 valid</span>",
         "<strong>consecutive_invalid</strong>: 2 invalid points in a row, the last at load 8",
         "<dt>requested</dt><dd>5 load points from 2 to 10 streams</dd>",
         "<dt>measured after 1s of warm-up of virtual time in each</dt><dd>10s</dd>",

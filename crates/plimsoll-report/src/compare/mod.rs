@@ -2,6 +2,8 @@
 
 mod condition;
 mod curves;
+mod headline;
+mod labels;
 mod metric;
 mod order;
 mod pairs;
@@ -25,7 +27,7 @@ pub(crate) use significance::note_on_real;
 pub use significance::{ChangeVerdict, Tests};
 
 use plimsoll_measure::compare::Difference;
-use plimsoll_results::Verdict;
+use plimsoll_results::{Distribution, Verdict};
 use serde::{Serialize, Serializer};
 
 /// Name of the row of all operations together.
@@ -41,6 +43,13 @@ pub struct Comparison {
     /// Meaning of the rows' loads, such as `load in streams`; `None` unless load curves are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_axis: Option<String>,
+    /// Short names of the results in tables and charts: distinct parts of the results' names, or letters.
+    #[serde(skip)]
+    labels: Vec<String>,
+    /// Latencies of all operations of each result; `None` for a result without a complete log of latencies. Empty
+    /// unless [`Comparison::read_latencies`] read the latencies.
+    #[serde(skip)]
+    pub(crate) latencies: Vec<Option<Distribution>>,
     /// Whether rows named [`ALL`] are the total of all operations, rather than a configuration of that name.
     #[serde(skip)]
     has_total: bool,
@@ -75,6 +84,9 @@ pub struct Row {
     pub metric: Metric,
     /// Figure of each compared result, in the order of the results; null for a result without the figure.
     pub values: Vec<Option<Value>>,
+    /// Whether the operation belongs to a group of similar operations, which tables show instead.
+    #[serde(skip)]
+    is_in_group: bool,
 }
 
 /// One figure of one compared result, over the result's runs.
@@ -161,14 +173,16 @@ impl Row {
             load: None,
             metric,
             values,
+            is_in_group: false,
         })
     }
 
-    /// Whether tables show the row: rows of errors or bytes that are zero in all results are hidden.
+    /// Whether tables show the row: rows of grouped operations, and of errors or bytes that are zero in all results,
+    /// are hidden.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         let zero = self.values.iter().flatten().all(|v| v.mean == 0.0);
-        !(zero && self.metric.is_hidden_at_zero())
+        !(self.is_in_group || zero && self.metric.is_hidden_at_zero())
     }
 }
 
@@ -181,9 +195,11 @@ impl Comparison {
         mut rows: Vec<Row>,
     ) -> Self {
         Self {
+            labels: labels::of(&sets),
             sets,
             warnings,
             load_axis,
+            latencies: vec![],
             has_total: true,
             tests: significance::test(&mut rows),
             rows,
@@ -194,6 +210,12 @@ impl Comparison {
     #[must_use]
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// Short names of the results, in the order of the results.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        &self.labels
     }
 
     /// Summary of the tests of all figures.

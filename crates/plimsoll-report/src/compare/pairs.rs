@@ -1,6 +1,6 @@
 //! Effects of a paired comparison on every figure, tested together.
 
-use super::runs::{Figures, fell_short, of_all_metrics, operation_names};
+use super::runs::{Figures, RowKey, fell_short, of_all_metrics, operation_rows};
 use super::{ALL, Metric};
 use plimsoll_measure::compare::{PairedRatio, significant};
 use plimsoll_results::{LatencyKind, Percentile, Percentiles, Run};
@@ -47,9 +47,6 @@ impl PairedEffects {
     }
 }
 
-/// Operation by name and kind; `None` for all operations together.
-type Key = Option<(String, String)>;
-
 /// Compares pairs of runs, A before B, figure by figure, with the requested percentiles, which the runs must have.
 /// `primary` is the figure of all operations that was chosen before the runs, which is tested by itself.
 #[must_use]
@@ -62,19 +59,25 @@ pub fn of_pairs(
     let is_paced = runs().any(|run| run.summary.service.is_some());
     let all = of_all_metrics(percentiles, is_paced).into_iter();
     let all = all.filter(|metric| *metric != Metric::Errors);
-    let mut wanted: Vec<(String, Key, Metric)> =
-        all.map(|metric| (ALL.to_owned(), None, metric)).collect();
+    let all_rows = vec![(ALL.to_owned(), RowKey::All, all.collect::<Vec<_>>())];
     let shown = Percentiles::shown_percentiles(percentiles, &[Percentile::P99]);
-    for (name, key) in operation_names(runs()) {
-        let metrics = [Metric::OpsPerS, Metric::MeanMs];
-        let percentiles = shown.iter().map(|p| Metric::PercentileMs(*p));
-        let metrics = metrics.into_iter().chain(percentiles);
-        wanted.extend(metrics.map(|metric| (name.clone(), Some(key.clone()), metric)));
-    }
-    let mut rows: Vec<Effect> = wanted
+    let of_one: Vec<Metric> = [Metric::OpsPerS, Metric::MeanMs]
         .into_iter()
-        .filter_map(|(name, key, metric)| effect(name, &key, metric, pairs))
+        .chain(shown.iter().map(|p| Metric::PercentileMs(*p)))
         .collect();
+    // A group stands for its operations.
+    let own = operation_rows(runs())
+        .into_iter()
+        .filter(|row| !row.is_in_group);
+    let own = own.map(|row| (row.name, row.key, of_one.clone()));
+    let effects = all_rows
+        .into_iter()
+        .chain(own)
+        .flat_map(|(name, key, metrics)| {
+            let effect = |metric: &Metric| effect(name.clone(), &key, *metric, pairs);
+            metrics.iter().filter_map(effect).collect::<Vec<Effect>>()
+        });
+    let mut rows: Vec<Effect> = effects.collect();
     let is_primary = |row: &Effect| row.operation == ALL && row.metric == primary;
     let (mut first, mut others): (Vec<&mut Effect>, Vec<&mut Effect>) =
         rows.iter_mut().partition(|row| is_primary(row));
@@ -93,11 +96,8 @@ pub fn of_pairs(
 
 /// Effect on a figure, over the pairs of which both runs have an exact figure above 0; `None` for fewer than two such
 /// pairs, and for a rate that the schedule of the load set in every run.
-fn effect(name: String, key: &Key, metric: Metric, pairs: &[(&Run, &Run)]) -> Option<Effect> {
-    let figures = |run| match key {
-        None => Some(Figures::of_all(run)),
-        Some(key) => Figures::of_operation(run, key),
-    };
+fn effect(name: String, key: &RowKey, metric: Metric, pairs: &[(&Run, &Run)]) -> Option<Effect> {
+    let figures = |run| Figures::of_row(run, key);
     let is_rate = matches!(metric, Metric::OpsPerS | Metric::MibPerS);
     let is_offered = |run| {
         let kind = figures(run).map(|f| f.latency_kind);

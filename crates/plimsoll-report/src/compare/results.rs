@@ -1,9 +1,10 @@
 //! Results to compare, read from results directories.
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
+use crate::html::LoadedResult;
 use plimsoll_results::{
-    LoadCurve, Percentiles, Run, RunDir, SeriesDir, SeriesKind, SeriesOf, SeriesState, Verdict,
-    read_runs, run_dirs,
+    Distribution, LoadCurve, Percentiles, ResultsError, Run, RunDir, SeriesDir, SeriesKind,
+    SeriesOf, SeriesState, Verdict, read_runs, run_dirs,
 };
 use std::path::Path;
 
@@ -137,6 +138,37 @@ fn of_profile(name: &str, path: &Path, mut sets: Vec<ProfileSet>) -> Result<Resu
         };
     }
     Ok(Results::Profile(sets, lacking(name, path)?))
+}
+
+/// Latencies of all operations in the runs of a results directory; `None` if a run lacks the log of latencies.
+fn latencies(path: &Path) -> Result<Option<Distribution>, ResultsError> {
+    let mut latencies = Distribution::default();
+    for run in run_dirs(path)? {
+        if !run.lacks().is_empty() {
+            return Ok(None);
+        }
+        latencies.merge(&LoadedResult::read(&run, None)?.latencies());
+    }
+    Ok(Some(latencies))
+}
+
+impl Comparison {
+    /// Reads the latencies of compared runs for the chart of distributions; `paths` are the results directories, in the
+    /// order of the results. Latencies that cannot be read are a warning. Curves and profiles have no such chart.
+    pub fn read_latencies(&mut self, paths: impl IntoIterator<Item = impl AsRef<Path>>) {
+        if self.load_axis.is_some() || !self.has_total {
+            return;
+        }
+        for (path, set) in paths.into_iter().zip(&self.sets) {
+            let read = latencies(path.as_ref());
+            self.latencies.push(read.unwrap_or_else(|error| {
+                let name = &set.name;
+                let warning = format!("the latencies of {name} cannot be read: {error}");
+                self.warnings.push(warning);
+                None
+            }));
+        }
+    }
 }
 
 /// Compares results of one kind, with the requested percentiles.

@@ -7,7 +7,8 @@ use crate::percentiles::{LOWER_BOUND_NOTE, PercentileKind, UNCERTAIN_NOTE, marke
 use crate::standstill;
 use plimsoll_plan::Bytes;
 use plimsoll_results::{
-    LatencyKind, OperationFigures, Percentile, PercentileFigure, Percentiles, Run, WorkDir,
+    LatencyKind, OperationFigures, OperationGroup, Percentile, PercentileFigure, Percentiles, Run,
+    WorkDir,
 };
 use std::time::Duration;
 
@@ -73,6 +74,19 @@ impl<'a> Figures<'a> {
             is_paced: s.service.is_some(),
             latency_kind: s.latency_kind(),
             percentile: Box::new(|p| s.percentile(p)),
+        }
+    }
+
+    /// Figures of a row; `None` if the run has no such operation.
+    pub(crate) fn of_row(run: &'a Run, key: &RowKey) -> Option<Self> {
+        match key {
+            RowKey::All => Some(Self::of_all(run)),
+            RowKey::Operation(key) => Self::of_operation(run, key),
+            RowKey::Group((name, kind)) => {
+                let mut groups = run.groups.iter().map(|group| &group.figures);
+                let found = groups.find(|f| f.name == *name && f.kind.to_string() == *kind);
+                found.map(Self::of_one)
+            }
         }
     }
 
@@ -229,12 +243,18 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
     for metric in of_all_metrics(percentiles, paced) {
         rows.extend(row_of_all(ALL, metric, &of_sets));
     }
-    for (name, key) in operation_names(runs()) {
-        let figures = |r: &'a Run| Figures::of_operation(r, &key);
+    for OperationRow {
+        name,
+        key,
+        is_in_group,
+    } in operation_rows(runs())
+    {
+        let figures = |r: &'a Run| Figures::of_row(r, &key);
         let paced = runs().filter_map(figures).any(|f| f.is_paced);
         let shown = Percentiles::shown_percentiles(percentiles, &OPERATION_PERCENTILES);
         for metric in metrics(shown, paced) {
-            rows.extend(row_of(&name, metric, &of_sets, figures));
+            let row = row_of(&name, metric, &of_sets, figures);
+            rows.extend(row.map(|row| Row { is_in_group, ..row }));
         }
     }
     let sides = sets.iter().map(side).collect();
@@ -257,6 +277,77 @@ pub(crate) fn operation_names<'a>(
         (name, key)
     };
     keys.into_iter().map(named).collect()
+}
+
+/// Operation of a row, by name and kind.
+pub(crate) enum RowKey {
+    /// All operations together.
+    All,
+    /// One operation.
+    Operation((String, String)),
+    /// A group of operations, by their common name.
+    Group((String, String)),
+}
+
+/// Row of one operation or of a group of operations.
+pub(crate) struct OperationRow {
+    /// Name in tables, such as `readfile ×10`.
+    pub(crate) name: String,
+    pub(crate) key: RowKey,
+    /// Whether a row of a group has the operation.
+    pub(crate) is_in_group: bool,
+}
+
+/// Rows of all operations that count, each group before its operations. A group has a row if all runs with operations
+/// of the group have the same group.
+pub(crate) fn operation_rows<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<OperationRow> {
+    let names = operation_names(runs.clone());
+    let mut rows: Vec<OperationRow> = Vec::new();
+    let mut known: Vec<&OperationGroup> = Vec::new();
+    for (name, key) in names {
+        let mut groups = runs.clone().flat_map(|r| &r.groups);
+        let has_kind = |g: &&OperationGroup| g.figures.kind.to_string() == key.1;
+        let group = groups.find(|g| has_kind(g) && g.contains(g.figures.kind, &key.0));
+        let group = group.filter(|group| runs.clone().all(|run| has_group(run, group)));
+        let is_known = |of: &OperationGroup| {
+            let same = |g: &&OperationGroup| g.contains(of.figures.kind, &of.figures.name);
+            known.iter().any(same)
+        };
+        if let Some(group) = group.filter(|group| !is_known(group)) {
+            let of = &group.figures;
+            let is_shared = runs.clone().any(|run| {
+                let same = run.groups.iter().filter(|g| g.figures.name == of.name);
+                same.count() > 1
+            });
+            let kind = if is_shared {
+                format!(" ({})", of.kind)
+            } else {
+                String::new()
+            };
+            rows.push(OperationRow {
+                name: format!("{} ×{}{kind}", of.name, group.rows),
+                key: RowKey::Group((of.name.clone(), of.kind.to_string())),
+                is_in_group: false,
+            });
+            known.push(group);
+        }
+        rows.push(OperationRow {
+            name,
+            key: RowKey::Operation(key),
+            is_in_group: group.is_some(),
+        });
+    }
+    rows
+}
+
+/// Whether a run has a group with as many rows, or no operation of the group.
+fn has_group(run: &Run, of: &OperationGroup) -> bool {
+    let (kind, name) = (of.figures.kind, &of.figures.name);
+    let same = |g: &&OperationGroup| (g.figures.kind, &g.figures.name) == (kind, name);
+    match run.groups.iter().find(same) {
+        Some(group) => group.rows == of.rows,
+        None => !run.operations.iter().any(|o| of.contains(o.kind, &o.name)),
+    }
 }
 
 fn is_shared(run: &Run, name: &str) -> bool {

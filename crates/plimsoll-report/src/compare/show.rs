@@ -17,7 +17,7 @@ pub fn letter(i: usize) -> String {
 }
 
 /// A change in percent.
-fn percent(change: f64) -> String {
+pub(super) fn percent(change: f64) -> String {
     match (change * 100.0).abs() {
         p if p.is_infinite() => if change > 0.0 { "+∞" } else { "-∞" }.into(),
         p if p >= 99_950.0 => format!("×{:.0}", 1.0 + change),
@@ -65,14 +65,13 @@ fn cells(row: &Row) -> Vec<Cell> {
     cells
 }
 
-/// A table for each figure.
-fn tables(comparison: &Comparison) -> impl Iterator<Item = Block> {
+/// A table for each figure, in the order of the figures.
+fn tables(comparison: &Comparison) -> impl Iterator<Item = (Metric, Block)> {
     let shown: Vec<&Row> = comparison.rows.iter().filter(|r| r.is_shown()).collect();
     let metrics: BTreeSet<Metric> = shown.iter().map(|r| r.metric).collect();
-    let letters = (0..comparison.sets.len()).map(letter);
-    let columns = letters.enumerate().flat_map(|(i, letter)| {
+    let columns = comparison.labels.iter().enumerate().flat_map(|(i, label)| {
         let change = (i > 0).then(|| "change".to_owned());
-        std::iter::once(letter).chain(change)
+        std::iter::once(label.clone()).chain(change)
     });
     let columns: Vec<String> = columns.collect();
     metrics.into_iter().map(move |metric| {
@@ -84,32 +83,65 @@ fn tables(comparison: &Comparison) -> impl Iterator<Item = Block> {
             cells: cells(row),
             nested: false,
         }));
-        Block::Table(table)
+        (metric, Block::Table(table))
     })
 }
 
-/// A line per result: its letter, and its name and description.
+/// A line per result: its short name, its name unless it is the short name, and its description.
 fn legend(comparison: &Comparison) -> impl Iterator<Item = Block> {
-    let line = |(i, s): (usize, &ComparedResult)| {
-        let runs = match s.runs {
-            1 => "one run".to_owned(),
-            n => format!("{n} runs"),
+    let is_of_curves = comparison.load_axis.is_some();
+    let line = move |(label, s): (&String, &ComparedResult)| {
+        let runs = match (s.runs, is_of_curves) {
+            (_, true) => String::new(),
+            (1, _) => "one run, ".to_owned(),
+            (n, _) => format!("{n} runs, "),
         };
-        let what = format!("{}: {}, {runs}, {}", s.name, s.workload, s.verdict);
-        Line::of(letter(i), what)
+        let name = match *label == s.name {
+            true => String::new(),
+            false => format!("{}: ", s.name),
+        };
+        let what = format!("{name}{}, {runs}{}", s.workload, s.verdict);
+        Line::of(label, what)
     };
-    comparison.sets.iter().enumerate().map(line)
+    comparison.labels.iter().zip(&comparison.sets).map(line)
 }
 
-/// Legend, chart of compared curves, a table per figure, and explanations of marks.
+/// Note on rows that stand for a group of operations.
+const GROUPED: &str =
+    "×N: N rows whose names differ only in a final number; --format json has each row";
+
+/// The answer, warnings about its limits, and the results.
+fn head(comparison: &Comparison) -> Vec<Block> {
+    let mut head = comparison.headlines();
+    let warnings = comparison.warnings.iter();
+    head.extend(warnings.map(|warning| Line::of("warning", warning)));
+    head.extend(legend(comparison));
+    head
+}
+
+/// The table of the main figure, charts, the tables of the other figures, and explanations of marks.
+fn figures(comparison: &Comparison) -> Vec<Block> {
+    let metric = comparison.main_metric();
+    let (main, others): (Vec<_>, Vec<_>) = tables(comparison).partition(|(of, _)| *of == metric);
+    let charts = [
+        charts::of_comparison(comparison),
+        charts::relative_changes(comparison, metric),
+        charts::latencies(comparison),
+    ];
+    let mut blocks: Vec<Block> = main.into_iter().map(|(_, table)| table).collect();
+    blocks.extend(Block::charts(charts.into_iter().flatten().collect()));
+    blocks.extend(others.into_iter().map(|(_, table)| table));
+    let is_grouped = comparison.rows.iter().any(|r| r.is_in_group);
+    blocks.extend(is_grouped.then(|| Block::sentence(GROUPED)));
+    blocks.extend(comparison.remarks().into_iter().map(Block::sentence));
+    blocks
+}
+
+/// The answer, the results and the figures.
 #[must_use]
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
-    let warnings = comparison.warnings.iter();
-    let warnings = warnings.map(|warning| Line::of("warning", warning));
-    let chart = charts::of_comparison(comparison).map(|c| Block::Chart(Box::new(c)));
-    let mut blocks: Vec<Block> = legend(comparison).chain(warnings).chain(chart).collect();
-    blocks.extend(tables(comparison));
-    blocks.extend(comparison.remarks().into_iter().map(Block::sentence));
+    let mut blocks = head(comparison);
+    blocks.extend(figures(comparison));
     blocks
 }
 
@@ -119,8 +151,9 @@ pub fn document(comparison: &Comparison) -> Document {
     let title = format!("{} results side by side", comparison.sets.len());
     let mut document = Document {
         title,
+        head: head(comparison),
         ..Document::default()
     };
-    document.section("figures", "Figures", blocks(comparison));
+    document.section("figures", "Figures", figures(comparison));
     document
 }

@@ -1,7 +1,7 @@
 //! Significance of changes: all figures of a comparison are tested together, once, and tables, pages, JSON and
 //! conditions show the same statements.
 
-use super::{Comparison, Metric, Row, Value, distinct, letter};
+use super::{Comparison, Metric, Row, Value, distinct};
 use crate::percentiles::{LOWER_BOUND_NOTE, UNCERTAIN_NOTE};
 use plimsoll_measure::compare::{
     self as statistics, Difference, FALSE_DISCOVERY_RATE, has_enough_runs, relative_change,
@@ -311,8 +311,8 @@ impl Comparison {
         remarks
     }
 
-    /// Shown figures for which `is_it` holds, by result: `p99 latency (all) in B`, or `every figure in B` if `is_it`
-    /// holds for all figures for which `among` holds.
+    /// Shown figures for which `is_it` holds, by result: `p99 latency (all) in after`, or `every figure in after` if
+    /// `is_it` holds for all figures for which `among` holds.
     fn named(
         &self,
         is_it: impl Fn(&Value) -> bool,
@@ -333,7 +333,7 @@ impl Comparison {
                 true => "every figure".to_owned(),
                 false => by_figure(&rows),
             };
-            sides.push(format!("{what} in {}", letter(i)));
+            sides.push(format!("{what} in {}", self.labels[i]));
         }
         (!sides.is_empty()).then(|| sides.join(", "))
     }

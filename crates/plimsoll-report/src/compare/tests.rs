@@ -1,5 +1,6 @@
 use super::*;
-use crate::document::Block;
+use crate::document::{Block, Tone};
+use crate::html::chart::{Chart, ChartOverlay};
 use crate::markdown;
 use plimsoll_measure::curve::{Curve, Point, PointVerdict};
 use plimsoll_results::Percentile;
@@ -134,7 +135,7 @@ fn figures_are_judged_together() {
     assert_eq!(
         remark(&c, "too few"),
         "too few runs to exclude chance among 60 figures, although those of both results do not \
-         overlap: p99 latency (op0) in B; 7 runs of each result that have the figure are needed"
+         overlap: p99 latency (op0) in b; 7 runs of each result that have the figure are needed"
     );
     // Six runs of each result show differences in three figures together: 2 / C(12, 6) · 60 / 3 < 0.05.
     assert_eq!(of_many(60, 2, 6).tests().real, 0);
@@ -159,14 +160,14 @@ fn figures_with_too_few_runs_are_named() {
     let c = comparison(rows);
     assert_eq!(
         remark(&c, "too few"),
-        "too few runs for a test: mean latency (read1), p99 latency (all, read1) in B; at least 4 runs \
+        "too few runs for a test: mean latency (read1), p99 latency (all, read1) in b; at least 4 runs \
          of each result that have the figure are needed, and 5 to show a difference in a single one of them"
     );
     assert_eq!(c.tests().tested, 1);
     let all = remark(&p99(&LOW[..3], &HIGH[..3]), "too few");
     assert_eq!(
         all,
-        "too few runs for a test: every figure in B; at least 4 runs of each result that have the \
+        "too few runs for a test: every figure in b; at least 4 runs of each result that have the \
          figure are needed"
     );
     // Figures that are equal in all runs are not named: no number of runs would permit a test.
@@ -222,7 +223,7 @@ fn a_figure_that_some_runs_do_not_have_says_so() {
     assert_eq!((second(&c).mean, second(&c).runs_without), (2.05, 3));
     assert_eq!(
         remark(&c, "not all runs"),
-        "not all runs have these figures: p99 latency (all) in B"
+        "not all runs have these figures: p99 latency (all) in b"
     );
 }
 
@@ -564,4 +565,204 @@ fn nothing_is_interpolated_across_a_load_whose_run_failed() {
     let without = [(1.0, 1.0), (3.0, 3.0)];
     assert_eq!(mean(ours(&without, vec![])), Some(2.5));
     assert_eq!(mean(ours(&without, vec![(2, "failed".into())])), None);
+}
+
+/// The sentences of the head and their colours; `set` changes the values before the test.
+fn headline(metric: Metric, sides: [&[f64]; 2], set: fn(&mut Value)) -> (String, Tone) {
+    let value = |runs: &[f64]| {
+        let mut value = Value::new(runs.iter().copied().map(Some).collect(), Verdict::Valid);
+        value.iter_mut().for_each(set);
+        value
+    };
+    let row = Row::new(ALL, metric, sides.map(value).to_vec()).unwrap();
+    head_of(&comparison(vec![row]))
+}
+
+/// The first sentence of a document, and its colour.
+fn head_of(c: &Comparison) -> (String, Tone) {
+    match document(c).head.into_iter().next() {
+        Some(Block::Line(line)) => (line.text, line.tone),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_first_sentence_is_the_answer_or_the_reason_for_none() {
+    let rate = Metric::OpsPerS;
+    let said = |metric, a: &[f64], b: &[f64]| headline(metric, [a, b], |_| ());
+    let (low, high) = (LOW.map(|v| v * 1000.0), LOW.map(|v| v * 1120.0));
+    for (a, b, expected) in [
+        (
+            &LOW.map(|v| 1000.0 + v)[..],
+            &LOW.map(|v| 1120.0 + v)[..],
+            (
+                "b is 12 % faster than a (ops/s 1 001 → 1 121, real)",
+                Tone::Good,
+            ),
+        ),
+        (
+            &LOW.map(|v| 1120.0 + v),
+            &LOW.map(|v| 1000.0 + v),
+            (
+                "b is 11 % slower than a (ops/s 1 121 → 1 001, real)",
+                Tone::Bad,
+            ),
+        ),
+        (
+            &LOW,
+            &HIGH,
+            (
+                "b is 2.0 times as fast as a (ops/s 1.00 → 2.00, real)",
+                Tone::Good,
+            ),
+        ),
+        (
+            &[0.0; 5],
+            &HIGH,
+            (
+                "ops/s of b rises from zero (ops/s 0 → 2.00, real)",
+                Tone::Good,
+            ),
+        ),
+        (
+            &low,
+            &low.map(|v| v + 2.0),
+            (
+                "no difference of ops/s between a and b is more than chance (1 000 → 1 002, +0.2 %)",
+                Tone::Plain,
+            ),
+        ),
+        (
+            &[2.0; 5],
+            &[2.0; 4],
+            (
+                "no difference of ops/s between a and b in any run (2.00 → 2.00)",
+                Tone::Plain,
+            ),
+        ),
+        (
+            &low[..3],
+            &high[..3],
+            (
+                "no statement on the difference of ops/s between a and b (1 000 → 1 120, +12.0 %): \
+                 too few runs for a test",
+                Tone::Doubtful,
+            ),
+        ),
+        (
+            &low[..1],
+            &high[..1],
+            (
+                "no statement on the difference of ops/s between a and b (1 000 → 1 120, +12.0 %): \
+                 each result has one run",
+                Tone::Doubtful,
+            ),
+        ),
+    ] {
+        let (text, tone) = said(rate, a, b);
+        assert_eq!((&*text, tone), expected);
+    }
+    for (set, why) in [
+        (
+            (|v| v.confounded = Some(ChangeVerdict::Drift)) as fn(&mut Value),
+            "the runs drift",
+        ),
+        (
+            |v| v.confounded = Some(ChangeVerdict::MeasuredApart),
+            "the results were measured one after the other",
+        ),
+    ] {
+        let (text, tone) = headline(rate, [&LOW, &HIGH], set);
+        assert_eq!(tone, Tone::Doubtful);
+        assert_eq!(
+            text,
+            format!(
+                "no statement on the difference of ops/s between a and b (1.00 → 2.00, +100 %): {why}"
+            )
+        );
+    }
+}
+
+#[test]
+fn the_answer_on_an_open_load_is_its_latency() {
+    let mut sides = [LOW, HIGH].map(|f| Value::new(f.map(Some).to_vec(), Verdict::Valid));
+    sides.iter_mut().flatten().for_each(|v| v.offered = true);
+    let rows = vec![
+        Row::new(ALL, Metric::OpsPerS, sides.to_vec()).unwrap(),
+        row(ALL, Metric::MeanMs, &[&HIGH, &LOW]),
+    ];
+    let said = "mean latency of b is 50 % lower than that of a (2.00 ms → 1.00 ms, real)";
+    assert_eq!(head_of(&comparison(rows)), (said.into(), Tone::Good));
+}
+
+#[test]
+fn curves_are_answered_by_their_highest_valid_loads() {
+    let (a, b) = (
+        curve(&[(1.0, 1.0), (4.0, 2.0)]),
+        curve(&[(1.0, 1.0), (5.0, 2.0)]),
+    );
+    let named = |name: &str, set: &CurveSet| CurveSet {
+        name: name.into(),
+        ..set.clone()
+    };
+    let (text, tone) = head_of(&of_curves(&[named("old", &a), named("new", &b)]));
+    assert_eq!(
+        (&*text, tone),
+        (
+            "highest valid load of new is 25 % higher than that of old (4.00 → 5.00, not tested)",
+            Tone::Plain
+        )
+    );
+    let (text, _) = head_of(&of_curves(&[named("old", &a), named("new", &a)]));
+    assert_eq!(text, "highest valid load of old and new is the same: 4.00");
+}
+
+/// Charts of the page of a comparison.
+fn charts(c: &Comparison) -> Vec<Chart> {
+    document(c).charts(false)
+}
+
+#[test]
+fn the_forest_plot_has_the_ratio_of_each_operation_with_its_interval() {
+    let rows = vec![
+        row(ALL, Metric::OpsPerS, &[&LOW, &HIGH]),
+        row("read1", Metric::OpsPerS, &[&[4.0], &[2.0]]),
+        row("stat1", Metric::OpsPerS, &[&[0.0], &[2.0]]),
+        row(ALL, Metric::MeanMs, &[&LOW, &HIGH]),
+    ];
+    let charts = charts(&comparison(rows));
+    let [plot] = &charts[..] else {
+        panic!("{charts:?}")
+    };
+    assert_eq!(plot.title, "Relative change of ops/s, b by a");
+    let ChartOverlay::Intervals(intervals) = &plot.extra else {
+        panic!("{plot:?}")
+    };
+    // A change from zero has no ratio.
+    let shown: Vec<(&str, f64)> = intervals.iter().map(|i| (&*i.name, i.middle)).collect();
+    assert_eq!(shown, [("all", 2.0), ("read1", 0.5)]);
+    assert!(1.0 < intervals[0].low && intervals[0].low < 2.0 && 2.0 < intervals[0].high);
+    // One run each has a point without an interval.
+    assert_eq!((intervals[1].low, intervals[1].high), (0.5, 0.5));
+    assert_eq!(plot.columns[1].name, "from");
+    assert!(plot.columns[1].values[0].is_some() && plot.columns[1].values[1].is_none());
+}
+
+#[test]
+fn latencies_of_results_are_lines_of_one_chart() {
+    let mut c = comparison(vec![row(ALL, Metric::OpsPerS, &[&LOW, &HIGH])]);
+    let of = |ns: u64| {
+        let mut latencies = Distribution::default();
+        let counts = vec![(ns, 100)];
+        latencies.add(&plimsoll_results::SparseHistogram { counts });
+        latencies
+    };
+    c.latencies = vec![Some(of(1_000_000)), Some(of(2_000_000))];
+    let charts = charts(&c);
+    let chart = charts.iter().find(|c| c.id == "distributions").unwrap();
+    let lines: Vec<&str> = chart.columns.iter().map(|c| &*c.name).collect();
+    assert_eq!(lines, ["a", "b"]);
+    let median = chart.columns.iter().map(|c| c.values[5].unwrap());
+    let median: Vec<f64> = median.map(|ms| ms.round()).collect();
+    assert_eq!(median, [1.0, 2.0]);
 }

@@ -5,7 +5,9 @@ use crate::html::latency_distribution::{
 };
 use crate::html::op_name::{OpName, label};
 use crate::html::timeline::{Timeline, WindowSpan};
-use plimsoll_results::{Annotations, OperationFigures, Percentiles, ResultsError, Run, RunDir};
+use plimsoll_results::{
+    Annotations, Distribution, OperationFigures, Percentiles, ResultsError, Run, RunDir,
+};
 use std::path::Path;
 
 /// A run with its time series and distributions, for pages.
@@ -48,6 +50,16 @@ impl LoadedResult {
             timeline,
             distributions: distributions.finish(),
         })
+    }
+
+    /// Latencies of all operations together.
+    #[must_use]
+    pub fn latencies(&self) -> Distribution {
+        let mut all = Distribution::default();
+        for operation in &self.distributions {
+            all.merge(&operation.latency);
+        }
+        all
     }
 }
 

@@ -48,10 +48,7 @@ impl LoadedPairs {
     ) -> Result<Self, ResultsError> {
         let loaded = ab::read_pairs(of, dir, |dir| {
             let loaded = LoadedResult::read(dir, percentiles)?;
-            let mut latencies = Distribution::default();
-            for operation in &loaded.distributions {
-                latencies.merge(&operation.latency);
-            }
+            let latencies = loaded.latencies();
             Ok((loaded.run, latencies))
         })?;
         let mut distributions = [Distribution::default(), Distribution::default()];

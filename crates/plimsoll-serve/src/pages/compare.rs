@@ -8,6 +8,7 @@ use axum::extract::{RawQuery, State};
 use axum::response::Html;
 use maud::html;
 use plimsoll_report::compare::{Comparison, Results, side_by_side};
+use std::path::PathBuf;
 
 const MAX_COMPARED: usize = 26;
 
@@ -17,7 +18,9 @@ pub(crate) async fn show(
 ) -> Result<Html<String>, Problem> {
     let names = names(&query.unwrap_or_default())?;
     run_blocking(move || {
-        let comparison = compared(&app, &names)?;
+        let mut comparison = compared(&app, &names)?;
+        let paths = names.iter().map(|name| path(&app, name));
+        comparison.read_latencies(paths.collect::<Result<Vec<_>, _>>()?);
         let body = html! {
             (plimsoll_report::html::page::body(&[plimsoll_report::compare::document(&comparison)]))
             h2 { "The results" }
@@ -57,18 +60,21 @@ pub(crate) fn names(query: &str) -> Result<Vec<String>, Problem> {
 
 /// Reads the named results and compares their figures.
 pub(crate) fn compared(app: &Shared, names: &[String]) -> Result<Comparison, Problem> {
-    let read = |name: &String| {
-        let (results, run) = parts(name);
-        let path = app.results(results)?.path;
-        let path = match run {
-            None => path,
-            Some(run) => below(&path, run)
-                .ok_or_else(|| Problem::missing(format!("{results} has no run of that name.")))?,
-        };
-        Results::read(&path, name, None).map_err(Problem::conflict)
-    };
+    let read =
+        |name: &String| Results::read(&path(app, name)?, name, None).map_err(Problem::conflict);
     let results = names.iter().map(read).collect::<Result<_, _>>()?;
     side_by_side(results, None).map_err(Problem::conflict)
+}
+
+/// Directory of the named results, or of the named run.
+fn path(app: &Shared, name: &str) -> Result<PathBuf, Problem> {
+    let (results, run) = parts(name);
+    let path = app.results(results)?.path;
+    match run {
+        None => Ok(path),
+        Some(run) => below(&path, run)
+            .ok_or_else(|| Problem::missing(format!("{results} has no run of that name."))),
+    }
 }
 
 fn parts(name: &str) -> (&str, Option<&str>) {

@@ -31,7 +31,11 @@ pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
              profiles",
         ));
     }
-    let comparison = side_by_side(results, percentiles.as_ref()).map_err(CommandError::usage)?;
+    let mut comparison =
+        side_by_side(results, percentiles.as_ref()).map_err(CommandError::usage)?;
+    if args.format == CompareFormat::Html {
+        comparison.read_latencies(&args.results);
+    }
     let mut broken = Vec::new();
     for condition in &args.fail_if {
         let met = condition.check(&comparison, args.allow_invalid);

@@ -129,7 +129,7 @@ fn several_file_systems_are_measured_and_compared() {
         assert!(work.path.ends_with(&expected), "{}", work.path.display());
     }
     assert_eq!(runs[4].filesets[0].files, 12);
-    assert!(ended.stdout.contains("A: ext4: profile study") && ended.stdout.contains("B: xfs"));
+    assert!(ended.stdout.contains("ext4: profile study") && ended.stdout.contains("xfs: profile"));
     let page = std::fs::read_to_string(dir.path().join("comparison.html")).unwrap();
     assert!(page.contains("reading,iosize=16k"));
     for system in ["ext4", "xfs"] {

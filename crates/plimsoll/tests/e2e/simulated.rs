@@ -313,7 +313,10 @@ fn compared_curves_are_drawn_over_each_other() {
     let svg = std::fs::read_to_string(bench.path("curves.svg")).unwrap();
     // The chart has a circle for each of the two points of both curves.
     assert_eq!(svg.matches("<circle").count(), 4);
-    assert!(svg.contains("A: ") && svg.contains("B: "), "{svg}");
+    assert!(
+        svg.contains(">\nnear\n<") && svg.contains(">\nfar\n<"),
+        "{svg}"
+    );
     let page = compare(&["--format=html"]).expect_code(0).stdout;
     assert!(page.contains("Response time over load"));
     let printed = compare(&["--format=svg"]).expect_code(0).stdout;

@@ -1,7 +1,7 @@
 //! Drawing of charts as SVG.
 
 use super::theme::{self, MAIN, Role};
-use super::{Axis, Chart, ChartOverlay, SeriesStyle};
+use super::{Axis, Chart, ChartOverlay, Column, NAMES_SHARE, SeriesStyle};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
@@ -41,6 +41,12 @@ const FONT_DIVISOR: f64 = 1.24;
 /// Maximum number of points of a line with markers.
 const MAX_MARKERS: usize = 40;
 
+/// Half of the width of a cross on a point, in pixels.
+const CROSS_PX: u32 = 5;
+
+/// Cross in the key of a chart.
+pub(crate) const CROSS: char = '✕';
+
 /// Opacity of a shaded range.
 const SHADE_OPACITY: f64 = 0.18;
 
@@ -55,6 +61,9 @@ const MARK_LEVELS: usize = 6;
 
 /// Maximum length of the text of a vertical line, in characters.
 const MAX_MARK_CHARS: usize = 32;
+
+/// Width of the labels of the second axis, in pixels.
+const TICKS_PX: u32 = 70;
 
 /// Height of the header of a chart in a separate file, in pixels.
 const HEADER_HEIGHT_PX: u32 = 58;
@@ -171,7 +180,7 @@ fn paint(
         .margin_right(18 * UNITS)
         .margin_left(2 * UNITS)
         .x_label_area_size(44 * UNITS)
-        .y_label_area_size(70 * UNITS)
+        .y_label_area_size(TICKS_PX * UNITS)
         .build_cartesian_2d(
             line(&chart.x, x, x_ticks.iter().map(|t| t.0)),
             line(&chart.y, y, y_ticks.iter().map(|t| t.0)),
@@ -179,11 +188,12 @@ fn paint(
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
     paint_overlay(chart, &mut plot, x, y)?;
     paint_marks(chart, &mut plot, x, y)?;
+    paint_limits(chart, &mut plot, x)?;
     match chart.is_stacked {
         true => paint_areas(chart, &mut plot)?,
         false => {
             for (column, style) in chart.lines() {
-                paint_line(chart, &mut plot, &column.values, style)?;
+                paint_line(chart, &mut plot, column, style)?;
             }
         }
     }
@@ -224,13 +234,19 @@ fn paint_overlay(
             let style = color.stroke_width(2 * UNITS);
             let name_font = font(MAIN).pos(Pos::new(HPos::Left, VPos::Bottom));
             let heights = (1..=rows.len()).rev().map(|row| row as f64);
+            // The second axis has no ticks, so the names begin in their place.
+            let (xs, _) = plot.plotting_area().get_pixel_range();
+            let width = f64::from(xs.end - xs.start) / f64::from(UNITS);
+            let room = f64::from(TICKS_PX) + width * NAMES_SHARE / (1.0 + NAMES_SHARE);
+            let chars = ((room / text_width("m")) as usize).clamp(4, MAX_MARK_CHARS);
+            let shift = (-(TICKS_PX as i32) * UNITS as i32, 0);
             for (row, height) in rows.iter().zip(heights) {
                 let ends = vec![at(row.low, height), at(row.high, height)];
                 plot.draw_series([PathElement::new(ends, style)])?;
                 let dot = Circle::new(at(row.middle, height), 4 * UNITS, color.filled());
                 plot.draw_series([dot])?;
-                let name = format!("\u{a0}{}", shorten(&row.name, MAX_MARK_CHARS));
-                plot.draw_series([Text::new(name, at(x.0, height), name_font.clone())])?;
+                let name = Text::new(shorten(&row.name, chars), shift, name_font.clone());
+                plot.draw_series([EmptyElement::at(at(x.0, height)) + name])?;
             }
         }
         ChartOverlay::None => {}
@@ -267,6 +283,22 @@ fn paint_marks(
         let text = shorten(&mark.text, chars);
         let corner = (place, top - line * level as f64);
         plot.draw_series([Text::new(format!("\u{a0}{text}\u{a0}"), corner, font)])?;
+    }
+    Ok(())
+}
+
+/// Draws dashed horizontal lines, each with its text above the left end.
+fn paint_limits(chart: &Chart, plot: &mut Plot<'_, '_>, x: (f64, f64)) -> Fallible<()> {
+    let [left, right] = [x.0, x.1].map(|x| chart.x.scale.position(x));
+    let dash = 6 * UNITS as i32;
+    for limit in &chart.limits {
+        let height = chart.y.scale.position(limit.at);
+        let ends = [(left, height), (right, height)];
+        let style = MAIN.placeholder().stroke_width(UNITS);
+        plot.draw_series(DashedLineSeries::new(ends, dash, dash, style))?;
+        let font = font(MAIN).pos(Pos::new(HPos::Left, VPos::Bottom));
+        let text = format!("\u{a0}{}", shorten(&limit.text, MAX_MARK_CHARS));
+        plot.draw_series([Text::new(text, (left, height), font)])?;
     }
     Ok(())
 }
@@ -344,28 +376,41 @@ fn paint_mesh(
         .draw()
 }
 
-/// Draws a line that is interrupted at missing values; points have markers if there are few.
+/// Draws a line that is interrupted at missing values. If there are few points, each has a marker; crossed points
+/// always have one.
 fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
-    values: &[Option<f64>],
+    column: &Column,
     style: SeriesStyle,
 ) -> Fallible<()> {
     let color = Role::Series(style).placeholder();
     let style = color.stroke_width(2 * UNITS);
+    let crossed = &column.crossed.at;
     let at = |(x, y): (&f64, &Option<f64>)| {
         let y = y.filter(|y| chart.y.scale != super::Scale::Log || *y > 0.0)?;
         Some((chart.x.scale.position(*x), chart.y.scale.position(y)))
     };
-    let points: Vec<_> = chart.at.iter().zip(values).map(at).collect();
+    let points: Vec<_> = chart.at.iter().zip(&column.values).map(at).collect();
     for piece in points.split(Option::is_none) {
         let piece: Vec<(f64, f64)> = piece.iter().flatten().copied().collect();
         if piece.len() > 1 {
             plot.draw_series(LineSeries::new(piece.iter().copied(), style))?;
         }
-        if piece.len() == 1 || points.len() <= MAX_MARKERS {
+        if piece.len() == 1 && points.len() > MAX_MARKERS {
             let dot = |at: (f64, f64)| Circle::new(at, 3 * UNITS, color.filled());
             plot.draw_series(piece.into_iter().map(dot))?;
+        }
+    }
+    for (i, at) in points
+        .iter()
+        .enumerate()
+        .filter_map(|(i, at)| Some((i, (*at)?)))
+    {
+        if crossed.contains(&i) {
+            plot.draw_series([Cross::new(at, CROSS_PX * UNITS, style)])?;
+        } else if points.len() <= MAX_MARKERS {
+            plot.draw_series([Circle::new(at, 3 * UNITS, color.filled())])?;
         }
     }
     Ok(())
@@ -409,5 +454,98 @@ fn paint_header(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fal
         root.draw(&Text::new(column.name.clone(), at, title.clone()))?;
         x += 34 + text_width(&column.name) as i32;
     }
+    if let Some(word) = chart.word_of_crosses() {
+        let text = format!("{CROSS} {word}");
+        root.draw(&Text::new(text, (x * unit, 36 * unit), title))?;
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Column, CrossedPoints, Mark, Unit};
+    use super::*;
+
+    /// Vertical positions in a drawing, from its plotting area: 0 is the top, 1 the bottom.
+    fn heights(drawing: &Drawing, size: Size, ys: &[f64]) -> Vec<f64> {
+        let [_, top, _, bottom] = drawing
+            .area
+            .map(|edge| edge * f64::from(size.height * UNITS));
+        ys.iter().map(|y| (y - top) / (bottom - top)).collect()
+    }
+
+    /// Points of the lines of a drawing that have the colour of a series.
+    fn polylines(svg: &str, of: SeriesStyle) -> Vec<Vec<(f64, f64)>> {
+        let color = format!("var({})", theme::Role::Series(of).variable());
+        let lines = svg
+            .split("<polyline")
+            .skip(1)
+            .filter(|l| l.contains(&color));
+        let points = |line: &str| {
+            let points = line.split("points=\"").nth(1).unwrap();
+            let points = points.split('"').next().unwrap().split_whitespace();
+            let point = |p: &str| {
+                let (x, y) = p.split_once(',').unwrap();
+                (x.parse().unwrap(), y.parse().unwrap())
+            };
+            points.map(point).collect()
+        };
+        lines.map(points).collect()
+    }
+
+    #[test]
+    fn an_invalid_point_is_on_the_line_and_crossed_and_a_limit_has_its_height() {
+        let style = SeriesStyle::Series(0);
+        let values = [1.0, 2.0, 4.0].map(Some).to_vec();
+        let chart = Chart {
+            x: Axis::linear("load", Unit::Count),
+            y: Axis::linear("latency", Unit::Milliseconds),
+            at: vec![1.0, 2.0, 3.0],
+            columns: vec![Column {
+                crossed: CrossedPoints {
+                    at: vec![2],
+                    word: "invalid",
+                },
+                ..Column::drawn("mean", Unit::Milliseconds, values, style)
+            }],
+            limits: vec![Mark {
+                at: 3.0,
+                text: "limit 3 ms".into(),
+            }],
+            ..Chart::default()
+        };
+        let drawing = draw(&chart, WIDE);
+        let lines = polylines(&drawing.svg, style);
+        let line = lines.iter().find(|line| line.len() == 3).expect("one line");
+        // The cross is two short lines around the third point.
+        let (x, y) = (line[2].0 as u32, line[2].1 as u32);
+        let half = CROSS_PX * UNITS;
+        let (left, right, top, bottom) = (x - half, x + half, y - half, y + half);
+        for stroke in [
+            format!("x1=\"{left}\" y1=\"{top}\" x2=\"{right}\" y2=\"{bottom}\""),
+            format!("x1=\"{left}\" y1=\"{bottom}\" x2=\"{right}\" y2=\"{top}\""),
+        ] {
+            assert!(drawing.svg.contains(&stroke), "{stroke}: {}", drawing.svg);
+        }
+        assert_eq!(
+            drawing.svg.matches("<circle").count(),
+            2,
+            "two valid points"
+        );
+        // The axis ends at 4.2.
+        let ys: Vec<f64> = line.iter().map(|p| p.1).collect();
+        for (height, value) in heights(&drawing, WIDE, &ys).iter().zip([1.0, 2.0, 4.0]) {
+            assert!(
+                (height - (1.0 - value / 4.2)).abs() < 0.01,
+                "{height} of {value}"
+            );
+        }
+        let dashes = polylines(&drawing.svg, SeriesStyle::Main);
+        let ys: Vec<f64> = dashes.iter().flatten().map(|p| p.1).collect();
+        assert!(!ys.is_empty());
+        for height in heights(&drawing, WIDE, &ys) {
+            assert!((height - (1.0 - 3.0 / 4.2)).abs() < 0.01, "{height}");
+        }
+        assert!(drawing.svg.contains("limit 3 ms"));
+    }
 }

@@ -5,6 +5,7 @@ mod draw;
 mod theme;
 
 pub use axis::{Axis, Scale, Unit};
+pub(crate) use draw::CROSS;
 pub use draw::{Drawing, NARROW, Size, WIDE, draw, standalone};
 pub use theme::{Theme, style};
 
@@ -42,6 +43,8 @@ pub struct Chart {
     pub extra: ChartOverlay,
     /// Vertical lines with a text beside them.
     pub marks: Vec<Mark>,
+    /// Horizontal lines with a text above them.
+    pub limits: Vec<Mark>,
 }
 
 /// Series of a chart, and column of the table below the chart.
@@ -55,6 +58,17 @@ pub struct Column {
     pub values: Vec<Option<f64>>,
     /// Style of the series' line; `None` if only the table shows the series.
     pub style: Option<SeriesStyle>,
+    /// Points of the series that are crossed and have a word in the table.
+    pub crossed: CrossedPoints,
+}
+
+/// Points of a series that differ from the other points, such as invalid points.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CrossedPoints {
+    /// Indices in [`Chart::at`] of the points.
+    pub at: Vec<usize>,
+    /// Word for each point, such as `invalid`.
+    pub word: &'static str,
 }
 
 impl Column {
@@ -77,6 +91,7 @@ impl Column {
             unit,
             values,
             style: None,
+            crossed: CrossedPoints::default(),
         }
     }
 }
@@ -118,10 +133,10 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// A vertical line with a text beside it.
+/// A vertical or horizontal line with a text beside it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// Position on the first axis.
+    /// Position on the first axis of a vertical line, or on the second axis of a horizontal line.
     pub at: f64,
     /// Text beside the line, which may be foreign.
     pub text: String,
@@ -142,6 +157,13 @@ impl Chart {
     /// Columns with a style, which are drawn.
     pub fn lines(&self) -> impl Iterator<Item = (&Column, SeriesStyle)> {
         self.columns.iter().filter_map(|c| Some((c, c.style?)))
+    }
+
+    /// Word for the crossed points of the chart's lines; `None` without such points.
+    #[must_use]
+    pub fn word_of_crosses(&self) -> Option<&'static str> {
+        let mut lines = self.lines().map(|(column, _)| &column.crossed);
+        lines.find(|c| !c.at.is_empty()).map(|c| c.word)
     }
 
     /// Upper edges of the areas of a stacked chart, each with a height for every position; a missing value adds no
@@ -179,6 +201,7 @@ impl Chart {
             ChartOverlay::None => {}
         }
         xs.extend(self.marks.iter().map(|mark| mark.at));
+        ys.extend(self.limits.iter().map(|limit| limit.at));
         let (mut x, y) = (self.x.bounds(&xs), self.y.bounds(&ys));
         if matches!(self.extra, ChartOverlay::Intervals(_)) {
             // The names of the rows are left of the intervals.

@@ -1,8 +1,11 @@
 //! Charts of load curves.
 
-use super::loads::Loads;
+use super::loads::{Loads, limits_of_series};
 use crate::html::chart::{Chart, Column, MAX_SERIES, SeriesStyle, Unit};
 use plimsoll_results::{LoadCurve, SeriesOf, SeriesRun, client_ms};
+
+/// Word for points that are not valid.
+pub(super) const INVALID: &str = "invalid";
 
 /// Charts of response time and throughput over load; empty without points.
 pub(super) fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<Chart> {
@@ -10,23 +13,19 @@ pub(super) fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<Chart> {
         return vec![];
     }
     let loads = Loads::of(curve.series, curve.figures.load_line);
-    let throughput = loads.throughput(["achieved", "achieved, invalid points"]);
+    let throughput = loads.throughput(INVALID);
     let mut charts = vec![response(curve, &loads), throughput];
     charts.extend(time_at(curve, &loads));
     charts
 }
 
 fn response(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Chart {
-    let mut about = "Mean response time at each load.".to_owned();
+    let mut about = "Response time at each load.".to_owned();
     if let Some(ms) = curve.figures.ort_ms {
         let ort = Unit::Milliseconds.show(ms);
         about.push_str(&format!(" The overall response time is {ort}."));
     }
-    let names = ["mean response time", "of invalid points"];
-    let mut columns = loads.by_verdict(names, Unit::Milliseconds, |p| p.mean_ms);
-    let p99 = loads.means(|p| p.p99_ms);
-    columns.push(Column::tabular("99th percentile", Unit::Milliseconds, p99));
-    loads.response("load-curve", about, columns)
+    loads.response("load-curve", about, INVALID, limits_of_series(curve.series))
 }
 
 /// Response time by element of the simulated system; `None` if the target is real.

@@ -1,6 +1,9 @@
 //! Charts of figures over load or over a parameter, for load curves, searches and sweeps.
 
-use crate::html::chart::{Axis, Chart, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit};
+use crate::format::latency;
+use crate::html::chart::{
+    Axis, Chart, Column, CrossedPoints, MAX_SERIES, Mark, Scale, SeriesStyle, Unit,
+};
 use plimsoll_plan::{Condition, Count, Figure, Promise};
 use plimsoll_results::{Percentile, Percentiles, Series, SeriesRun};
 
@@ -74,36 +77,53 @@ impl<'a> Loads<'a> {
         })
     }
 
-    /// Chart columns of a figure's means: the first for sustained loads, which pass in more than half of their runs,
-    /// the second for the other loads, if any.
-    pub(super) fn by_verdict(
+    /// A line of a figure's means over all loads. Loads that are not sustained, because no more than half of their runs
+    /// pass, are crossed and have the word `not_sustained`.
+    pub(super) fn line(
         &self,
-        names: [&str; 2],
+        (name, style): (&str, SeriesStyle),
         unit: Unit,
+        not_sustained: &'static str,
         figure: impl Fn(&SeriesRun) -> Option<f64>,
-    ) -> Vec<Column> {
-        let means = self.means(figure);
+    ) -> Column {
         let sustained = self.values(|runs| 2 * passed(runs) > runs.len());
-        let column = |name: &str, is_sustained: bool, number| {
-            let values = means.iter().zip(&sustained);
-            let values = values.map(|(mean, s)| mean.filter(|_| *s == is_sustained));
-            Column::drawn(name, unit, values.collect(), SeriesStyle::Series(number))
-        };
-        let mut columns = vec![column(names[0], true, 0)];
-        if sustained.contains(&false) {
-            columns.push(column(names[1], false, 1));
+        let crossed = (0..sustained.len()).filter(|i| !sustained[*i]);
+        Column {
+            crossed: CrossedPoints {
+                at: crossed.collect(),
+                word: not_sustained,
+            },
+            ..Column::drawn(name, unit, self.means(figure), style)
         }
-        columns
     }
 
-    /// A chart of response times over load.
-    pub(super) fn response(&self, id: &str, about: String, columns: Vec<Column>) -> Chart {
-        self.chart(
-            (id, "Response time over load"),
-            about,
-            Axis::linear("response time", Unit::Milliseconds),
-            columns,
-        )
+    /// A chart of response times over load: mean, median and 99th percentile, with limits of the latency.
+    /// `not_sustained` is the word for loads that are not sustained.
+    pub(super) fn response(
+        &self,
+        id: &str,
+        about: String,
+        not_sustained: &'static str,
+        limits: Vec<Mark>,
+    ) -> Chart {
+        let line = |name, number, figure: fn(&SeriesRun) -> Option<f64>| {
+            let style = (name, SeriesStyle::Series(number));
+            self.line(style, Unit::Milliseconds, not_sustained, figure)
+        };
+        let columns = vec![
+            line("mean", 0, |run| run.mean_ms),
+            line("median", 2, |run| run.p50_ms),
+            line("99th percentile", 1, |run| run.p99_ms),
+        ];
+        let values = columns.iter().flat_map(|c| c.values.iter().flatten());
+        let shown = values.copied().chain(limits.iter().map(|l| l.at));
+        let y = axis_of_latencies("response time", shown);
+        let dashed = limits.iter().map(|l| format!(" Dashed: {}.", l.text));
+        let about = about + &dashed.collect::<String>();
+        Chart {
+            limits,
+            ..self.chart((id, "Response time over load"), about, y, columns)
+        }
     }
 
     /// A stacked chart of the parts of the response time over load.
@@ -121,10 +141,12 @@ impl<'a> Loads<'a> {
         }
     }
 
-    /// Chart of achieved throughput, and of offered throughput if a run is paced. `names` are the names of the two
-    /// columns of [`Loads::by_verdict`].
-    pub(super) fn throughput(&self, names: [&str; 2]) -> Chart {
-        let mut columns = self.by_verdict(names, Unit::Number, |r| Some(r.achieved_ops_per_s));
+    /// Chart of achieved throughput, and of offered throughput if a run is paced; `not_sustained` is the word for loads
+    /// that are not sustained.
+    pub(super) fn throughput(&self, not_sustained: &'static str) -> Chart {
+        let name = ("achieved", SeriesStyle::Series(0));
+        let achieved = |r: &SeriesRun| Some(r.achieved_ops_per_s);
+        let mut columns = vec![self.line(name, Unit::Number, not_sustained, achieved)];
         let offered = self.means(|r| r.offered_ops_per_s);
         if offered.iter().any(Option::is_some) {
             let style = SeriesStyle::Series(7);
@@ -143,11 +165,7 @@ impl<'a> Loads<'a> {
 
     /// Chart of percentiles over the values of a parameter, with the limits of the promises on latencies.
     pub(super) fn percentiles(&self, promises: &[Promise]) -> Chart {
-        let of_all = promises.iter().filter(|p| p.condition.operation.is_none());
-        let limits: Vec<&Condition> = of_all
-            .map(|promise| &promise.condition)
-            .filter(|c| matches!(c.figure, Figure::Mean | Figure::Percentile(_)))
-            .collect();
+        let limits = limits_of(promises);
         let promised = limits.iter().filter_map(|c| c.figure.percentile());
         let shown = Percentiles::new(
             [Percentile::P50, Percentile::P99, Percentile::P999]
@@ -164,19 +182,17 @@ impl<'a> Loads<'a> {
             let of = |run: &SeriesRun| run.percentile(*percentile).map(|figure| figure.ms);
             draw(&percentile.to_string(), self.means(of));
         }
-        for limit in limits {
-            let values = vec![Some(limit.limit * 1e3); self.runs.len()];
-            let name = format!("limit {limit}");
-            let style = SeriesStyle::Main;
-            columns.push(Column::drawn(&name, Unit::Milliseconds, values, style));
-        }
-        self.chart(
+        let lines = limits.into_iter().map(limit_line);
+        Chart {
+            limits: lines.collect(),
+            ..self.chart(
             ("percentiles", "Latency over the parameter"),
             "Mean and percentiles of the latency of all operations, with the limits of the promises."
                 .into(),
             Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
             columns,
         )
+        }
     }
 
     /// Chart of the latency over the throughput, a point for each value of a parameter, in the order of the values.
@@ -231,6 +247,54 @@ impl<'a> Loads<'a> {
             })),
             ..Chart::default()
         }
+    }
+}
+
+/// Minimum ratio of the largest to the smallest latency of a logarithmic axis: on a linear axis, a curve's hump would
+/// hide the latencies of all lower loads.
+const MIN_RATIO_OF_LOG_AXIS: f64 = 20.0;
+
+/// Axis of latencies: logarithmic if the latencies differ much.
+pub(super) fn axis_of_latencies(label: &str, values: impl Iterator<Item = f64> + Clone) -> Axis {
+    let positive = values.filter(|v| *v > 0.0);
+    let (least, most) = (
+        positive.clone().fold(f64::INFINITY, f64::min),
+        positive.fold(0.0, f64::max),
+    );
+    match most > MIN_RATIO_OF_LOG_AXIS * least {
+        true => Axis::scaled(label, Unit::Milliseconds, Scale::Log),
+        false => Axis::linear(label, Unit::Milliseconds),
+    }
+}
+
+/// Limits of the latency of all operations: the limit of the business metric, and the promises.
+pub(super) fn limits_of_series(series: &Series) -> Vec<Mark> {
+    let plan = series.first_plan();
+    let criterion = plan.metric.as_ref().and_then(|m| m.criteria.latency);
+    let criterion = criterion.map(|limit| {
+        let ms = limit.as_secs_f64() * 1e3;
+        Mark {
+            at: ms,
+            text: format!("limit of the mean: {}", latency(ms)),
+        }
+    });
+    let promises = limits_of(&plan.promises).into_iter().map(limit_line);
+    criterion.into_iter().chain(promises).collect()
+}
+
+/// Promises on the mean or on a percentile of the latency of all operations.
+fn limits_of(promises: &[Promise]) -> Vec<&Condition> {
+    let of_all = promises.iter().filter(|p| p.condition.operation.is_none());
+    of_all
+        .map(|promise| &promise.condition)
+        .filter(|c| matches!(c.figure, Figure::Mean | Figure::Percentile(_)))
+        .collect()
+}
+
+fn limit_line(limit: &Condition) -> Mark {
+    Mark {
+        at: limit.limit * 1e3,
+        text: format!("limit {limit}"),
     }
 }
 

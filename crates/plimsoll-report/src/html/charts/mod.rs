@@ -3,17 +3,20 @@
 mod ab;
 mod comparison;
 mod curve;
+mod forest;
 mod loads;
 mod search;
 mod sweep;
 
 pub use ab::of_pairs;
 pub use comparison::of_comparison;
+pub(crate) use comparison::{latencies, relative_changes};
 
 use curve::of_curve;
 use search::of_search;
 use sweep::of_sweep;
 
+use crate::compare::Metric;
 use crate::html::chart::{
     Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit,
 };
@@ -328,6 +331,40 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
     );
     let names = ("percentiles", "Latency distribution");
     Some(over_percentile(names, about, at, columns))
+}
+
+/// Latencies of all operations over percentile, a line for each named distribution up to [`MAX_SERIES`]; `None` without
+/// samples. `when` completes the phrase `all operations …`.
+fn distributions_of(
+    title: &str,
+    when: &str,
+    distributions: &[(String, &Distribution)],
+) -> Option<Chart> {
+    let shown = &distributions[..distributions.len().min(MAX_SERIES)];
+    let max = shown.iter().map(|(_, of)| of.count()).max();
+    let at = percentile_positions(max.filter(|max| *max > 0)?);
+    let column = |(number, (name, of)): (usize, &(String, &Distribution))| {
+        let (style, values) = (SeriesStyle::Series(number), of.quantiles_ms(&at));
+        Column::drawn(name, Unit::Milliseconds, values, style)
+    };
+    let columns: Vec<Column> = shown.iter().enumerate().map(column).collect();
+    let mut about =
+        format!("The latency that the given percentage of all operations does not exceed, {when}.");
+    if shown.len() < distributions.len() {
+        let all = distributions.len();
+        about.push_str(&format!(" The first {MAX_SERIES} of {all} results."));
+    }
+    Some(over_percentile(
+        ("distributions", title),
+        about,
+        at,
+        columns,
+    ))
+}
+
+/// Name of a figure in the id of a chart.
+fn id_of(metric: Metric) -> String {
+    String::from(metric).replace(['.', '_'], "-")
 }
 
 /// Chart of latency over percentile, up to the last position that any column reaches.

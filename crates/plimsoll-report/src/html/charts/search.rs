@@ -1,8 +1,11 @@
 //! Charts of searches for a load line.
 
-use super::loads::{Loads, passed};
+use super::loads::{Loads, limits_of_series, passed};
 use crate::html::chart::{Axis, Chart, Column, SeriesStyle, Unit};
 use plimsoll_results::{LoadSearch, SeriesOf, SeriesRun};
+
+/// Word for loads that are not sustained.
+const NOT_SUSTAINED: &str = "not sustained";
 
 /// Charts of a search: latency and throughput over the load or the searched parameter, and the loads or values in the
 /// order of the runs; empty for a search without runs.
@@ -12,29 +15,30 @@ pub(super) fn of_search(search: SeriesOf<'_, LoadSearch>) -> Vec<Chart> {
     }
     let load_line = search.figures.load_line.sustained.map(|s| s.load);
     let loads = Loads::of(search.series, load_line);
-    let names = ["achieved, sustained", "achieved, not sustained"];
     let first = match search.searched() {
-        None => vec![response(&loads)],
+        None => vec![response(search, &loads)],
         Some(_) => vec![
             loads.percentiles(&search.first_plan().promises),
             loads.latency_over_throughput(),
         ],
     };
-    let others = [loads.throughput(names), load_sequence(search)];
+    let others = [loads.throughput(NOT_SUSTAINED), load_sequence(search)];
     first.into_iter().chain(others).collect()
 }
 
-fn response(loads: &Loads<'_>) -> Chart {
-    let about = "Mean response time at each load, of repeated loads the mean of their runs.";
-    let names = ["sustained", "not sustained"];
-    let mut columns = loads.by_verdict(names, Unit::Milliseconds, |r| r.mean_ms);
+fn response(search: SeriesOf<'_, LoadSearch>, loads: &Loads<'_>) -> Chart {
+    let about = "Response time at each load, of repeated loads the mean of their runs.";
+    let limits = limits_of_series(search.series);
+    let mut chart = loads.response("load-line", about.into(), NOT_SUSTAINED, limits);
     let mut count = |name, count: fn(&[&SeriesRun]) -> usize| {
         let counts = loads.values(|runs| Some(count(runs) as f64));
-        columns.push(Column::tabular(name, Unit::Count, counts));
+        chart
+            .columns
+            .push(Column::tabular(name, Unit::Count, counts));
     };
     count("runs", |runs| runs.len());
     count("passed", passed);
-    loads.response("load-line", about.into(), columns)
+    chart
 }
 
 /// The load of each run, in the order of the runs.

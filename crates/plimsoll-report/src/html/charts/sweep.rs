@@ -72,7 +72,7 @@ fn lines(sweep: SeriesOf<'_, Sweep>, over: ValueAxis) -> Vec<Chart> {
     vec![
         loads.percentiles(&sweep.first_plan().promises),
         loads.latency_over_throughput(),
-        loads.throughput(["achieved", "achieved, invalid runs"]),
+        loads.throughput("invalid"),
     ]
 }
 

@@ -1,6 +1,8 @@
 //! A chart on a page: the drawing in two widths, its key, and its values as a table.
 
-use crate::html::chart::{Chart, ChartOverlay, Drawing, NARROW, WIDE, draw, variable};
+use crate::html::chart::{
+    CROSS, Chart, ChartOverlay, Column, Drawing, NARROW, WIDE, draw, variable,
+};
 use maud::{Markup, PreEscaped, html};
 
 /// A chart with key and table; `id` is the id of the element.
@@ -9,7 +11,8 @@ pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
         chart.extra,
         ChartOverlay::Heat(_) | ChartOverlay::Intervals(_)
     );
-    let needs_key = has_lines && chart.lines().count() != 1;
+    let has_crosses = chart.word_of_crosses().is_some();
+    let needs_key = has_lines && (chart.lines().count() != 1 || has_crosses);
     html! {
         figure.chart id=(id) {
             figcaption {
@@ -35,6 +38,7 @@ fn key(chart: &Chart) -> Markup {
             @for (column, style) in chart.lines() {
                 li { span.swatch style=(format!("background:var({})", variable(style))) {} (column.name) }
             }
+            @if let Some(word) = chart.word_of_crosses() { li { (CROSS) " " (word) } }
         }
     }
 }
@@ -43,6 +47,17 @@ fn drawing(drawing: &Drawing, class: &str) -> Markup {
     let area = drawing.area.map(|edge| format!("{edge:.5}")).join(" ");
     html! {
         div.drawing.(class) data-area=(area) { (PreEscaped(&drawing.svg)) }
+    }
+}
+
+/// A value of a series; empty without a value. The value of a crossed point is followed by the word for such points.
+fn value(column: &Column, i: usize) -> String {
+    let shown = column.values[i].map(|v| column.unit.show(v));
+    match shown {
+        Some(shown) if column.crossed.at.contains(&i) => {
+            format!("{shown} ({})", column.crossed.word)
+        }
+        shown => shown.unwrap_or_default(),
     }
 }
 
@@ -75,7 +90,7 @@ fn values(chart: &Chart) -> Markup {
                                     }
                                 }
                                 @for c in &chart.columns {
-                                    td { @if let Some(v) = c.values[i] { (c.unit.show(v)) } }
+                                    td { (value(c, i)) }
                                 }
                             }
                         }
