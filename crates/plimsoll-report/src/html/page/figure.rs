@@ -1,6 +1,8 @@
 //! A chart on a page: the drawing in two widths, its key, and its values as a table.
 
-use crate::html::chart::{Chart, ChartOverlay, Drawing, NARROW, WIDE, draw, variable};
+use crate::html::chart::{
+    Chart, ChartOverlay, Drawing, KeyEntry, NARROW, SMALL, WIDE, draw, variable,
+};
 use maud::{Markup, PreEscaped, html};
 
 /// A chart with key and table; `id` is the id of the element.
@@ -9,18 +11,28 @@ pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
         chart.extra,
         ChartOverlay::Heat(_) | ChartOverlay::Intervals(_)
     );
-    let needs_key = has_lines && chart.lines().count() != 1;
+    let key = chart.key();
+    let is_joined = key.iter().any(|line| line.names.len() > 1);
+    let needs_key = has_lines && (key.len() != 1 || is_joined);
+    let (_, end) = chart.bounds().0;
+    let time = chart.is_over_time().then(|| format!("{end}"));
     html! {
-        figure.chart id=(id) {
+        figure.chart id=(id) data-time=[time] {
             figcaption {
                 strong { (chart.title) }
-                @if !chart.about.is_empty() { " " span.about { (chart.about) } }
+                @if !chart.is_small && !chart.about.is_empty() { " " span.about { (chart.about) } }
+                @if chart.is_over_time() { " " button.whole type="button" hidden { "Whole run" } }
             }
-            @if needs_key { (key(chart)) }
+            @if needs_key { (self::key(&key)) }
             div.drawings {
-                (drawing(&draw(chart, WIDE), "wide"))
-                (drawing(&draw(chart, NARROW), "narrow"))
+                @if chart.is_small {
+                    (drawing(&draw(chart, SMALL), "small"))
+                } @else {
+                    (drawing(&draw(chart, WIDE), "wide"))
+                    (drawing(&draw(chart, NARROW), "narrow"))
+                }
                 div.cross hidden {}
+                div.brush hidden {}
                 div.values hidden {}
             }
             (values(chart))
@@ -28,15 +40,41 @@ pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
     }
 }
 
-/// Colours and names of the series, hidden from screen readers, which find the names in the table.
-fn key(chart: &Chart) -> Markup {
+/// Small charts beside each other, below the explanation and the legend of the first chart; `id` makes the id of an
+/// element from the id of its chart.
+pub(crate) fn multiples(charts: &[&Chart], id: impl Fn(&str) -> String) -> Markup {
     html! {
-        ul.key aria-hidden="true" {
-            @for (column, style) in chart.lines() {
-                li { span.swatch style=(format!("background:var({})", variable(style))) {} (column.name) }
+        @if let Some(first) = charts.first() {
+            p.about { (first.about) }
+            @if !first.shades.is_empty() {
+                ul.key.shades { @for (name, depth) in &first.shades {
+                    li { span.shade style=(format!("opacity:{depth:.2}")) {} (name) }
+                } }
             }
         }
+        div.multiples { @for chart in charts { (figure(chart, &id(&chart.id))) } }
     }
+}
+
+/// A button for each line, which switches the line off and on.
+fn key(lines: &[KeyEntry<'_>]) -> Markup {
+    html! {
+        ul.key { @for (number, line) in lines.iter().enumerate() { li {
+            button type="button" aria-pressed="true" data-switch=(number) title=[all_names(line)] {
+                // A unit is a tenth of a pixel, as in the drawings.
+                svg.swatch viewBox="0 0 260 80" aria-hidden="true" {
+                    line x1="0" y1="40" x2="260" y2="40" stroke-width="30" data-line=(number)
+                        stroke=(format!("var({})", variable(line.style))) {}
+                }
+                (line.label())
+            }
+        } } }
+    }
+}
+
+/// All names of a line whose label leaves out some.
+fn all_names(line: &KeyEntry<'_>) -> Option<String> {
+    (line.names.len() > 3).then(|| line.names.join(", "))
 }
 
 fn drawing(drawing: &Drawing, class: &str) -> Markup {
