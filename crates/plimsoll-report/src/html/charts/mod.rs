@@ -557,3 +557,87 @@ fn cells(heat: &Heat, max: u64) -> Vec<Cell> {
     done.extend(open.into_values());
     done
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::chart::{KeyEntry, variable};
+
+    /// Charts of operations that completed `ops` of each point of a second.
+    fn charts(ops: &[&[u64]]) -> Vec<Chart> {
+        let point = |ops: &u64| Point {
+            ops: *ops,
+            ..Point::default()
+        };
+        let points = ops[0].len();
+        let timeline = Timeline {
+            start_s: (0..points).map(|i| i as f64).collect(),
+            length_s: vec![1.0; points],
+            intervals_per_point: 1,
+            interval_s: 1.0,
+            operations: ops.iter().map(|o| o.iter().map(point).collect()).collect(),
+        };
+        let name = |i: usize| {
+            OpName::of_row(
+                &format!("op{i}"),
+                "read",
+                format!("op{i}"),
+                LatencyKind::Service,
+            )
+        };
+        let operations: Vec<OpName> = (0..ops.len()).map(name).collect();
+        over_time(TimeSeriesInput {
+            timeline: &timeline,
+            operations: &operations,
+            staged: false,
+        })
+    }
+
+    fn key(chart: &Chart) -> Vec<String> {
+        chart.key().iter().map(KeyEntry::label).collect()
+    }
+
+    #[test]
+    fn operations_of_a_closed_loop_are_one_line() {
+        let chart = &charts(&[&[1000, 2000], &[1001, 1999], &[500, 500], &[999, 2001]])[0];
+        assert_eq!(key(chart), ["all", "op0, op1 and op3", "op2"]);
+        let styles: Vec<SeriesStyle> = chart.lines().map(|(_, style)| style).collect();
+        let numbered = [0, 2].map(SeriesStyle::Series);
+        assert_eq!(styles, [&[SeriesStyle::Main], &numbered[..]].concat());
+        assert_eq!(chart.columns.len(), 5, "the table has each operation");
+        let only = &charts(&[&[1000, 2000]])[0];
+        assert_eq!(key(only), ["op0"]);
+        let beside_nothing = &charts(&[&[10_000, 20_000], &[1, 1]])[0];
+        assert_eq!(key(beside_nothing), ["all and op0", "op1"]);
+    }
+
+    #[test]
+    fn no_two_lines_of_a_chart_have_the_same_colour() {
+        // Each operation completes in a second of its own.
+        let alone = |op: usize| (0..12).map(|i| if i == op { 1000 } else { 0 }).collect();
+        let rates: Vec<Vec<u64>> = (0..12).map(alone).collect();
+        let chart = &charts(&rates.iter().map(|r| &r[..]).collect::<Vec<_>>())[0];
+        assert_eq!(key(chart).last().unwrap(), "5 others");
+        let mut variables: Vec<&str> = chart.lines().map(|(_, s)| variable(s)).collect();
+        assert_eq!(variables.len(), 1 + MAX_SERIES);
+        variables.sort_unstable();
+        variables.dedup();
+        assert_eq!(variables.len(), 1 + MAX_SERIES);
+    }
+
+    #[test]
+    fn heat_maps_of_a_run_have_one_scale() {
+        let heat = |n: u64| Heat {
+            columns: vec![(0.0, 1.0), (1.0, 2.0)],
+            cells: vec![HeatCells::from([(40, n)]), HeatCells::from([(48, 1)])],
+        };
+        let depths =
+            |n: u64| -> Vec<f64> { cells(&heat(n), 1000).iter().map(|c| c.depth).collect() };
+        assert_eq!(depths(1000), [1.0, depths(1)[0]]);
+        assert!(depths(10)[0] < depths(100)[0] && depths(100)[0] < 1.0);
+        let legend = shades(1000);
+        let names: Vec<&str> = legend.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["1", "10", "100", "1 000 operations"]);
+        assert_eq!(legend[1].1, depths(10)[0]);
+    }
+}

@@ -158,7 +158,7 @@ fn lines(blocks: &[Block]) -> impl Iterator<Item = &Line> {
 fn item(line: &Line) -> Markup {
     html! {
         li.nested[line.kind == LineKind::Nested] {
-            @if !line.label.is_empty() { strong { (line.label) } ": " }
+            @if !line.label.is_empty() { strong { (inline(&line.label)) } ": " }
             @if let Some(class) = class(line.tone) {
                 span class=(class) { (inline(&line.text)) }
             } @else {

@@ -31,7 +31,9 @@ fn open(table: &Table) -> Markup {
         div.scroll tabindex="0" role="region" aria-label=(table.caption) {
             table {
                 caption { (table.caption) }
-                thead { tr { @for h in &table.head { th scope="col" { (h) } } } }
+                thead { tr { @for (h, words) in table.head.iter().zip(&has_words) {
+                    th class=[words.then_some("word")] scope="col" { (h) }
+                } } }
                 @if table.folded.is_empty() {
                     tbody { @for r in &table.rows { (row(r, &has_words, Fold::None)) } }
                 } @else {
@@ -70,7 +72,7 @@ enum Fold {
 fn row(row: &Row, has_words: &[bool], fold: Fold) -> Markup {
     let is_hidden = fold == Fold::Hidden;
     html! {
-        tr.folded[is_hidden] hidden[is_hidden] {
+        tr class=[is_hidden.then_some("folded")] hidden[is_hidden] {
             @for (i, Cell { text, tone }) in row.cells.iter().enumerate() {
                 @let long = (text.chars().count() > MAX_ONE_LINE).then_some("long");
                 @if i == 0 {
