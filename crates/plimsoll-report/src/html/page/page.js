@@ -114,9 +114,11 @@
     const [label] = originals.get(svg).filter(e => e.tagName === "text");
     const [mark] = originals.get(svg).filter(e => e.tagName === "polyline");
     if (!label || !mark) return;
-    const rough = (to - from) * end * 1000 / box.width;
+    // About a label every 70 pixels, and at least two.
+    const rough = (to - from) * end * 700 / box.width;
     const decade = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map(n => n * decade).find(n => n >= rough);
+    let step = [1, 2, 5, 10].map(n => n * decade).find(n => n >= rough);
+    if ((to - from) * end / step < 2) step /= 2;
     for (let n = Math.ceil(from * end / step); n * step <= to * end; n++) {
       const at = x(box.x + n * step / end * box.width);
       const [text, line] = [label.cloneNode(), mark.cloneNode()];
