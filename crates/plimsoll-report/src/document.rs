@@ -15,6 +15,7 @@ use plimsoll_plan::{Note, Source, counted};
 use plimsoll_results::{
     Annotations, PromiseResult, Qualifier, QualifierKind, Reason, Series, SeriesDir, Verdict,
 };
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Report on results of any kind: the one source of the terminal, Markdown and HTML renderings.
@@ -139,6 +140,8 @@ pub struct Figure {
     pub value: String,
     /// Whether `name` is a unit, which follows the value.
     pub is_unit: bool,
+    /// Whether the value is a time of day in UTC, beside which a page shows the local time.
+    pub is_time: bool,
 }
 
 /// Table of a report: rows of text cells, with a caption and notes.
@@ -155,6 +158,8 @@ pub struct Table {
     pub breaks: Vec<usize>,
     /// Sentences below the table that explain marks and columns.
     pub notes: Vec<String>,
+    /// Rows that a row stands for, by the index of the row; only pages show them, on request.
+    pub folded: BTreeMap<usize, Vec<Row>>,
 }
 
 /// Row of a report's table: a cell for each column; a nested row is a detail of the preceding row.
@@ -438,15 +443,23 @@ impl Figure {
             name: name.into(),
             value: value.into(),
             is_unit: false,
+            is_time: false,
+        }
+    }
+
+    /// A named time of day: RFC 3339, in UTC.
+    pub fn time(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            is_time: true,
+            ..Self::new(name, value)
         }
     }
 
     /// A value with its unit as the name.
     pub fn unit(value: impl Into<String>, unit: impl Into<String>) -> Self {
         Self {
-            name: unit.into(),
-            value: value.into(),
             is_unit: true,
+            ..Self::new(unit, value)
         }
     }
 

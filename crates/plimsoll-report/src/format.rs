@@ -1,5 +1,7 @@
 //! Formats of numbers and times.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use plimsoll_plan::{show_duration, three_digits};
 use plimsoll_results::ClockKind;
 use std::time::Duration;
@@ -25,6 +27,29 @@ pub fn latency(ms: f64) -> String {
 #[must_use]
 pub fn duration_text(seconds: f64) -> String {
     show_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
+/// A time of day (RFC 3339, in UTC) as the local time of this machine with its zone, beside the time in UTC; unchanged if
+/// the text is not a time.
+#[must_use]
+pub fn local_time(utc: &str) -> String {
+    match utc.parse() {
+        Ok(time) => time_in(time, TimeZone::system()),
+        Err(_) => utc.to_owned(),
+    }
+}
+
+fn time_in(time: Timestamp, zone: TimeZone) -> String {
+    let (utc, local) = (time.to_zoned(TimeZone::UTC), time.to_zoned(zone));
+    let text = local.strftime("%Y-%m-%d %H:%M:%S %Z").to_string();
+    if text.ends_with(" UTC") {
+        return text;
+    }
+    let format = match utc.date() == local.date() {
+        true => "%H:%M:%S UTC",
+        false => "%Y-%m-%d %H:%M:%S UTC",
+    };
+    format!("{text} ({})", utc.strftime(format))
 }
 
 /// The note that times are of the virtual clock; empty in real time.
@@ -75,6 +100,16 @@ pub fn precise_percent(fraction: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_has_the_local_zone_beside_utc() {
+        let time: Timestamp = "2026-03-01T23:30:05.25Z".parse().unwrap();
+        let at = |hours: i8| time_in(time, TimeZone::fixed(jiff::tz::offset(hours)));
+        assert_eq!(at(1), "2026-03-02 00:30:05 +01 (2026-03-01 23:30:05 UTC)");
+        assert_eq!(at(-3), "2026-03-01 20:30:05 -03 (23:30:05 UTC)");
+        assert_eq!(time_in(time, TimeZone::UTC), "2026-03-01 23:30:05 UTC");
+        assert_eq!(local_time("</script>"), "</script>");
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -13,10 +13,10 @@
 //!
 //! # Design
 //! A chart is data: columns of values and their styles. The drawing, the table below the chart and the values under the
-//! pointer all come from these columns; the script of the page reads the values from the table. The browser computes
-//! nothing, even during a run: the server sends a new part of the page, including charts, at each interval. Charts are
-//! drawn in placeholder colours, which are replaced by variables of the page's style sheet or, in a separate picture, by
-//! the colours of the light theme.
+//! pointer all come from these columns; the script of the page reads the values from the table. The browser computes no
+//! figures, even during a run: the server sends a new part of the page, including charts, at each interval. To zoom, the
+//! script moves the elements of a drawing along the time axis. Charts are drawn in placeholder colours, which are
+//! replaced by variables of the page's style sheet or, in a separate picture, by the colours of the light theme.
 
 pub mod chart;
 pub mod charts;
@@ -29,5 +29,5 @@ pub mod timeline;
 
 pub use loaded_result::LoadedResult;
 pub(crate) use loaded_result::name_of;
-pub use op_name::{OpName, label};
+pub use op_name::{OpName, RowName, label};
 pub use run_data::RunData;

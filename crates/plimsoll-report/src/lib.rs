@@ -60,5 +60,7 @@ mod stages;
 mod standstill;
 mod text;
 
-pub use format::{MIB, clock_note, duration_text, latency, mib_per_s, precise_percent, rate};
+pub use format::{
+    MIB, clock_note, duration_text, latency, local_time, mib_per_s, precise_percent, rate,
+};
 pub use text::{Paint, paragraph, reason_codes};

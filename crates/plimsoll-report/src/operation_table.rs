@@ -20,12 +20,22 @@ pub fn operation_table(
     operations: &[OperationFigures],
     percentiles: &[Percentile],
 ) -> Table {
-    let errors = operations.iter().any(|o| o.errors > 0);
+    let entries = operations.iter().map(|o| (o, vec![]));
+    unfolding_table(caption, entries.collect(), percentiles)
+}
+
+/// Table of a run's operations as [`operation_table`] makes it, in which an entry unfolds to the rows beside the entry.
+pub(crate) fn unfolding_table(
+    caption: &str,
+    entries: Vec<(&OperationFigures, Vec<&OperationFigures>)>,
+    percentiles: &[Percentile],
+) -> Table {
+    let errors = entries.iter().any(|(o, _)| o.errors > 0);
     let mut head = vec!["operation", "kind", "ops", "ops/s", "MiB/s"];
     head.extend(errors.then_some("errors"));
     head.push("CPU µs/op");
     let mut table = with_latencies(caption, &head, percentiles);
-    for o in operations {
+    let add = |table: &mut Table, o: &OperationFigures| {
         let mut row = vec![
             o.name.clone(),
             o.kind.to_string(),
@@ -43,10 +53,20 @@ pub fn operation_table(
             row.extend(latency_cells(o, percentiles, PercentileKind::Service));
             table.nested_row(row);
         }
+    };
+    for (o, rows) in &entries {
+        let first = table.rows.len();
+        add(&mut table, o);
+        if !rows.is_empty() {
+            let entry = table.rows.len();
+            rows.iter().for_each(|o| add(&mut table, o));
+            let folded = table.rows.split_off(entry);
+            table.folded.insert(first, folded);
+        }
     }
-    let is_paced = operations.iter().any(|o| o.service.is_some());
+    let is_paced = entries.iter().any(|(o, _)| o.service.is_some());
     table.notes.extend(is_paced.then(|| PACED.to_owned()));
-    noted(table, operations, percentiles)
+    noted(table, entries.iter().map(|(o, _)| *o), percentiles)
 }
 
 /// A table of a target's calls for operations: counts, errors and latencies. `head` names the first columns: call,
@@ -70,7 +90,7 @@ pub fn call_table(
         row.extend(latency_cells(o, percentiles, PercentileKind::Latency));
         table.row(row);
     }
-    noted(table, calls, percentiles)
+    noted(table, calls.iter(), percentiles)
 }
 
 /// A table with the columns `head`, followed by latency columns.
@@ -86,8 +106,11 @@ fn with_latencies(caption: &str, head: &[&str], percentiles: &[Percentile]) -> T
 }
 
 /// Adds a note if a percentile has too few operations.
-fn noted(mut table: Table, operations: &[OperationFigures], percentiles: &[Percentile]) -> Table {
-    let operations = operations.iter();
+fn noted<'a>(
+    mut table: Table,
+    operations: impl Iterator<Item = &'a OperationFigures>,
+    percentiles: &[Percentile],
+) -> Table {
     let figures = operations.flat_map(|o| percentiles.iter().map(|p| o.percentile(*p)));
     table
         .notes

@@ -3,11 +3,12 @@
 use crate::document::{Block, Document, Figure, Line, Table};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::html::chart::Chart;
-use crate::operation_table::{call_table, latency_figures, operation_table};
+use crate::html::page::UNFOLDED;
+use crate::operation_table::{call_table, latency_figures, operation_table, unfolding_table};
 use crate::text::{error_counts, list};
 use crate::{client, confidence, events, hosts, mix, simulation, stages, standstill, verification};
-use plimsoll_measure::{RankStage, RuledPhase};
-use plimsoll_plan::{Bytes, Count, Promise, Requirement, counted, scaled};
+use plimsoll_measure::{RankStage, RuledPhase, RuledWait};
+use plimsoll_plan::{ByteSum, Bytes, Count, Promise, Requirement, counted, scaled};
 use plimsoll_results::{
     CompletedFigures, OperationFigures, OperationGroup, Percentile, Run, Stage, Summary,
 };
@@ -15,15 +16,19 @@ use plimsoll_results::{
 /// The report on a run, without charts.
 #[must_use]
 pub fn document(run: &Run) -> Document {
-    with_charts(run, vec![])
+    with(run, vec![], vec![])
 }
 
-/// The report on a run with its charts.
+/// The report on a run with its charts, and with the size of the data and the warm-up among the facts, for pages.
 #[must_use]
 pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
+    with(run, charts, data_and_warm_up(run))
+}
+
+fn with(run: &Run, charts: Vec<Chart>, facts: Vec<Figure>) -> Document {
     let verdict = run.validity.verdict;
     let mut document = Document::new(&run.workload, verdict.to_string(), verdict.into());
-    document.head = head(run);
+    document.head = head(run, facts);
     document
         .section("achieved", "Achieved", achieved(run))
         .section("load", "Load", mix::achieved(run))
@@ -40,7 +45,7 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
             "Confidence",
             Block::table(confidence::table(run)).into_iter().collect(),
         )
-        .append("rows", "Rows of the workload", grouped_rows(run))
+        .append(UNFOLDED, "Rows of the workload", grouped_rows(run))
         .append("resources", "Resources of the client", client::tables(run))
         .append("ranks", "Ranks", ranks(run))
         .append("parameters", "Parameters and files", parameters(run))
@@ -52,7 +57,33 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
     document
 }
 
-fn head(run: &Run) -> Vec<Block> {
+/// Number and size of the files when the workers started, and the length of the warm-up.
+fn data_and_warm_up(run: &Run) -> Vec<Figure> {
+    let mut facts = vec![];
+    if !run.filesets.is_empty() {
+        let files = run.filesets.iter().map(|fileset| fileset.files).sum();
+        let mut bytes = ByteSum::exact(0);
+        run.filesets
+            .iter()
+            .for_each(|fileset| bytes += fileset.sum());
+        let text = format!("{}, {bytes}", counted(files, "file", "files"));
+        facts.push(Figure::new("data", text));
+    }
+    if run.window_number > 0 && run.stages.is_empty() {
+        let is_warm_up = |wait: &&RuledWait| wait.phase == RuledPhase::WarmUp;
+        let ruled = run.ruled_waits.iter().find(is_warm_up);
+        let planned_s = run.plan.times().0.as_secs_f64();
+        let text = match ruled.map_or(planned_s, |wait| wait.seconds) {
+            0.0 => "none".to_owned(),
+            seconds => duration_text(seconds) + clock_note(run.clock),
+        };
+        facts.push(Figure::new("warm-up", text));
+    }
+    facts
+}
+
+/// Reasons of the verdict, promises and qualifiers, and facts about the run; `more` facts precede the start of the run.
+fn head(run: &Run, more: Vec<Figure>) -> Vec<Block> {
     // A broken promise has a line of its own.
     let mut reasons = run.validity.reasons.clone();
     reasons.retain(|reason| reason.code != Promise::BROKEN);
@@ -105,7 +136,8 @@ fn head(run: &Run) -> Vec<Block> {
         }
         facts.push(Figure::new("files in", files));
     }
-    facts.push(Figure::new("started", &run.started_at));
+    facts.extend(more);
+    facts.push(Figure::time("started", &run.started_at));
     facts.push(Figure::new(&run.program.name, &run.program.version));
     head.push(Block::facts(facts));
     head
@@ -199,22 +231,25 @@ fn events(run: &Run) -> Vec<Block> {
 const GROUPED: &str = "×N: N rows of the workload whose names differ only in a final number; `plimsoll report --details` \
                        shows each row";
 
-/// Figures of the workload's operations, with one row for each group of similar rows in the place of the first.
-fn grouped(run: &Run) -> Vec<OperationFigures> {
-    let mut rows: Vec<OperationFigures> = vec![];
+/// Figures of the workload's operations, with one row for each group of similar rows in the place of the first; beside
+/// the row of a group, the rows of the group.
+pub(crate) fn grouped(run: &Run) -> Vec<(OperationFigures, Vec<&OperationFigures>)> {
+    let mut entries: Vec<(OperationFigures, Vec<&OperationFigures>)> = vec![];
     for row in &run.operations {
-        let row = match group_of(run, row) {
-            None => row.clone(),
-            Some(group) => OperationFigures {
-                name: format!("{} ×{}", group.figures.name, group.rows),
-                ..group.figures.clone()
-            },
+        let Some(group) = group_of(run, row) else {
+            entries.push((row.clone(), vec![]));
+            continue;
         };
-        if !rows.contains(&row) {
-            rows.push(row);
+        let together = OperationFigures {
+            name: format!("{} ×{}", group.figures.name, group.rows),
+            ..group.figures.clone()
+        };
+        match entries.iter_mut().find(|(known, _)| *known == together) {
+            Some((_, rows)) => rows.push(row),
+            None => entries.push((together, vec![row])),
         }
     }
-    rows
+    entries
 }
 
 fn group_of<'a>(run: &'a Run, row: &OperationFigures) -> Option<&'a OperationGroup> {
@@ -237,7 +272,9 @@ fn operations(run: &Run) -> Vec<Block> {
     let percentiles = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
     let of_stages = stages::operations(run);
     let mut table = if of_stages.is_empty() {
-        operation_table("Operations", &grouped(run), percentiles)
+        let entries = grouped(run);
+        let entries = entries.iter().map(|(o, rows)| (o, rows.clone()));
+        unfolding_table("Operations", entries.collect(), percentiles)
     } else {
         let caption = "Operations of each stage; rates are over the time of the longest rank";
         operation_table(caption, &of_stages, percentiles)

@@ -89,7 +89,7 @@ pub(crate) fn facts(
     if series.ranks > 1 {
         facts.push(Figure::count(series.ranks.into(), "rank", "ranks"));
     }
-    facts.push(Figure::new("started", &series.started_at));
+    facts.push(Figure::time("started", &series.started_at));
     facts.push(Figure::new(&series.program.name, &series.program.version));
     let unremoved = series.unremoved.iter();
     std::iter::once(Block::facts(facts))

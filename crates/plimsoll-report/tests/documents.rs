@@ -38,7 +38,19 @@ fn single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A text on a page, on which backticks enclose code.
 fn html(text: &str) -> String {
+    let mut pieces = text.split('`');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    let text = pieces.enumerate().fold(first, |text, (number, piece)| {
+        let tag = if number % 2 == 0 { '\u{1}' } else { '\u{2}' };
+        format!("{text}{tag}{piece}")
+    });
+    let text = escaped_html(&text);
+    text.replace('\u{1}', "<code>").replace('\u{2}', "</code>")
+}
+
+fn escaped_html(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -65,8 +77,9 @@ fn texts(block: &Block) -> Vec<String> {
         Block::Line(line) => vec![line.label.clone(), line.text.clone()],
         Block::Figures(figures) => {
             let items = figures.items.iter();
-            let each = items.flat_map(|f| [f.name.clone(), f.value.clone()]);
-            each.collect()
+            // A page shows a time also in the zone of the machine.
+            let each = items.flat_map(|f| [Some(&f.name), Some(&f.value).filter(|_| !f.is_time)]);
+            each.flatten().cloned().collect()
         }
         Block::Table(table) => {
             let cells = table.rows.iter().flat_map(|row| &row.cells);

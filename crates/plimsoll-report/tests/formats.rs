@@ -9,6 +9,7 @@ use plimsoll_measure::{
 use plimsoll_plan::{LoadTime, Note, OpKind, Operation, Plan, SourcePosition};
 use plimsoll_report::compare::{Comparison, document};
 use plimsoll_report::document::{Block, Section};
+use plimsoll_report::html::page;
 use plimsoll_report::run;
 use plimsoll_report::terminal::{Layout, render};
 use plimsoll_report::{filebench, live, markdown};
@@ -412,7 +413,8 @@ fn filebench_line() {
     assert!(filebench::io_summary(&s).ends_with("ms/op"));
 }
 
-/// Three rows of one kind are a row of the table, and rows of their own in the appendix.
+/// Three rows of one kind are a row of the table, to which a page adds the rows on request, and rows of their own in the
+/// appendix of other formats.
 #[test]
 fn similar_rows_are_one_row_with_their_figures_together() {
     let mut m = measured();
@@ -455,6 +457,12 @@ fn similar_rows_are_one_row_with_their_figures_together() {
             ["readfile3", "read_whole", "1 700"]
         ]
     );
+    let page = page::report(&[document]);
+    let button = "aria-expanded=\"false\">readfile ×3</button>";
+    let (_, rest) = page.split_once(button).unwrap_or_else(|| panic!("{page}"));
+    let (entry, rest) = rest.split_once("</tbody>").unwrap();
+    assert_eq!(entry.matches("<tr class=\"folded\" hidden>").count(), 3);
+    assert!(entry.contains("readfile2</th>") && !rest.contains("readfile2</th>"));
 }
 
 #[test]

@@ -173,15 +173,11 @@ impl Progress {
         named.sort_by_key(|(_, t)| std::cmp::Reverse(t.ops));
         let operation = |((name, kind), _): &(&(String, String), _)| {
             let shared = named.iter().filter(|((n, _), _)| n == name).count() > 1;
-            OpName {
-                name: name.clone(),
-                kind: kind.clone(),
-                label: match shared {
-                    true => format!("{name} ({kind})"),
-                    false => name.clone(),
-                },
-                latency: LatencyKind::Service,
-            }
+            let label = match shared {
+                true => format!("{name} ({kind})"),
+                false => name.clone(),
+            };
+            OpName::of_row(name, kind, label, LatencyKind::Service)
         };
         let operations: Vec<OpName> = named.iter().map(operation).collect();
         let begin = first.interval;

@@ -59,14 +59,22 @@ pub struct LatencyDistribution {
     pub heat: Heat,
 }
 
+/// Meaning of the times in a line of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Times {
+    Latency,
+    Service,
+    Both,
+}
+
 /// Builder of latency distributions, fed line by line from a log.
 pub struct LatencyDistributions {
     /// Shown windows.
     spans: Vec<WindowSpan>,
     /// When the first window opened, in seconds since the run's clock began.
     origin_s: f64,
-    /// Operation of each tag, and whether the tag is of the operation's latencies (not service times).
-    tags: BTreeMap<String, (usize, bool)>,
+    /// Operation of each tag, and whether the tag is of the operation's latencies, its service times, or both.
+    tags: BTreeMap<String, (usize, Times)>,
     distributions: Vec<LatencyDistribution>,
 }
 
@@ -81,12 +89,20 @@ impl LatencyDistributions {
     ) -> Self {
         let mut tags = BTreeMap::new();
         for (i, op) in operations.iter().enumerate() {
-            let tag = tag_of_text(&op.name, &op.kind);
-            let paced = op.latency != LatencyKind::Service;
-            if paced {
-                tags.insert(format!("{tag}/response"), (i, true));
+            let is_paced = |kind: LatencyKind| kind != LatencyKind::Service;
+            for row in &op.rows {
+                let tag = tag_of_text(&row.name, &op.kind);
+                if is_paced(row.latency) {
+                    tags.insert(format!("{tag}/response"), (i, Times::Latency));
+                }
+                let times = match (is_paced(op.latency), is_paced(row.latency)) {
+                    (false, _) => Times::Latency,
+                    (true, true) => Times::Service,
+                    // A row without schedule in a group of which other rows are paced.
+                    (true, false) => Times::Both,
+                };
+                tags.insert(tag, (i, times));
             }
-            tags.insert(tag, (i, !paced));
         }
         let empty = LatencyDistribution {
             heat: Heat::new(columns),
@@ -102,16 +118,17 @@ impl LatencyDistributions {
 
     /// Adds a line of the log.
     pub fn add(&mut self, line: &SparseInterval) {
-        let Some((op, is_latency)) = self.tags.get(&line.tag) else {
+        let Some((op, times)) = self.tags.get(&line.tag) else {
             return;
         };
         if !self.spans.iter().any(|s| s.number == line.window) {
             return;
         }
         let distribution = &mut self.distributions[*op];
-        if !is_latency {
+        if *times != Times::Latency {
             distribution.service.add(&line.histogram);
-        } else {
+        }
+        if *times != Times::Service {
             distribution.latency.add(&line.histogram);
             // The log rounds times to milliseconds; the middle is in the right column nevertheless.
             let middle = line.start.as_secs_f64() + line.length.as_secs_f64() / 2.0;
@@ -134,12 +151,7 @@ mod tests {
 
     #[test]
     fn the_latency_of_a_paced_operation_is_its_response_time() {
-        let op = |name: &str, latency| OpName {
-            name: name.into(),
-            kind: "read".into(),
-            label: name.into(),
-            latency,
-        };
+        let op = |name: &str, latency| OpName::of_row(name, "read", name.into(), latency);
         let span = WindowSpan {
             number: 1,
             start_s: 0.0,

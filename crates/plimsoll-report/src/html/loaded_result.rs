@@ -3,8 +3,9 @@
 use crate::html::latency_distribution::{
     LatencyDistribution, LatencyDistributions, MAX_HEAT_COLUMNS,
 };
-use crate::html::op_name::{OpName, label};
+use crate::html::op_name::{OpName, RowName};
 use crate::html::timeline::{Timeline, WindowSpan};
+use crate::run::grouped;
 use plimsoll_results::{
     Annotations, Distribution, OperationFigures, Percentiles, ResultsError, Run, RunDir,
 };
@@ -19,7 +20,7 @@ pub struct LoadedResult {
     pub name: String,
     /// The user's tags and note.
     pub annotations: Annotations,
-    /// Operations that count in the summary and that occurred, the most frequent first.
+    /// Operations that count in the summary and that occurred, the most frequent first; similar rows are one operation.
     pub operations: Vec<OpName>,
     /// Throughput and latency over time for [`LoadedResult::operations`].
     pub timeline: Timeline,
@@ -86,18 +87,27 @@ pub(crate) fn spans(run: &Run) -> (Vec<WindowSpan>, f64) {
 }
 
 fn operations(run: &Run) -> Vec<OpName> {
-    let counts = |o: &&OperationFigures| o.kind.counts() && o.ops + o.errors > 0;
-    let mut found: Vec<&OperationFigures> = run.operations.iter().filter(counts).collect();
-    found.sort_by_key(|o| std::cmp::Reverse(o.ops));
-    found
-        .iter()
-        .map(|o| OpName {
-            name: o.name.clone(),
-            kind: o.kind.to_string(),
-            label: label(run, o),
-            latency: o.latency_kind(),
-        })
-        .collect()
+    let mut found = grouped(run);
+    let names: Vec<String> = found.iter().map(|(o, _)| o.name.clone()).collect();
+    found.retain(|(o, _)| o.kind.counts() && o.ops + o.errors > 0);
+    found.sort_by_key(|(o, _)| std::cmp::Reverse(o.ops));
+    let name = |row: &OperationFigures| RowName {
+        name: row.name.clone(),
+        latency: row.latency_kind(),
+    };
+    let operation = |(o, rows): &(OperationFigures, Vec<&OperationFigures>)| OpName {
+        rows: match &rows[..] {
+            [] => vec![name(o)],
+            rows => rows.iter().map(|row| name(row)).collect(),
+        },
+        kind: o.kind.to_string(),
+        label: match names.iter().filter(|name| **name == o.name).count() {
+            0 | 1 => o.name.clone(),
+            _ => format!("{} ({})", o.name, o.kind),
+        },
+        latency: o.latency_kind(),
+    };
+    found.iter().map(operation).collect()
 }
 
 /// Columns of heat maps: the points of the timeline, merged if there are many.

@@ -2,24 +2,47 @@
 
 use plimsoll_results::{IntervalRow, LatencyKind, OperationFigures, Run};
 
-/// Name and kind of a row of the results.
+/// Name and kind of a row of the results, or of a group of similar rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpName {
-    /// Name in the workload.
-    pub name: String,
+    /// Rows of the results: one, or all rows of a group.
+    pub rows: Vec<RowName>,
     /// Kind of the operation as printed.
     pub kind: String,
     /// Name on a page, followed by the kind if another row has the same name.
     pub label: String,
-    /// Kind of the operation's latency.
+    /// Kind of the latency of all rows together.
+    pub latency: LatencyKind,
+}
+
+/// Name of a row of the results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowName {
+    /// Name in the workload.
+    pub name: String,
+    /// Kind of the row's latency.
     pub latency: LatencyKind,
 }
 
 impl OpName {
+    /// An operation with a single row of the results.
+    #[must_use]
+    pub fn of_row(name: &str, kind: &str, label: String, latency: LatencyKind) -> Self {
+        Self {
+            rows: vec![RowName {
+                name: name.to_owned(),
+                latency,
+            }],
+            kind: kind.to_owned(),
+            label,
+            latency,
+        }
+    }
+
     /// Whether a row of `intervals.csv` belongs to this operation.
     #[must_use]
     pub fn matches(&self, row: &IntervalRow) -> bool {
-        row.operation == self.name && row.kind == self.kind
+        row.kind == self.kind && self.rows.iter().any(|own| own.name == row.operation)
     }
 }
 

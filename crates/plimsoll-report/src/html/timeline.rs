@@ -173,12 +173,8 @@ mod tests {
     }
 
     fn read() -> Vec<OpName> {
-        vec![OpName {
-            name: "read".into(),
-            kind: "read".into(),
-            label: "read".into(),
-            latency: LatencyKind::Service,
-        }]
+        let label = "read".to_owned();
+        vec![OpName::of_row("read", "read", label, LatencyKind::Service)]
     }
 
     fn span(number: u32, start_s: f64, length_s: f64) -> WindowSpan {

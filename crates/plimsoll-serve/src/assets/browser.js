@@ -12,6 +12,7 @@ if (live) {
     const focus = document.activeElement.closest && document.activeElement.closest("#figures figure");
     const kind = focus && document.activeElement.tagName;
     figures.innerHTML = event.data;
+    document.dispatchEvent(new Event("plimsoll:drawn"));
     for (const id of open) {
       const details = figures.querySelector(`#${id} details`);
       if (details) details.open = true;

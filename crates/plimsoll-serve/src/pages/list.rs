@@ -1,6 +1,6 @@
 //! Page with the list of results and its filter.
 
-use super::{status, tag, time};
+use super::{status, tag};
 use crate::address::address;
 use crate::filter::{Filter, Listing};
 use crate::index::{FilterChoices, ListPage};
@@ -11,7 +11,7 @@ use axum::extract::{RawQuery, State};
 use axum::response::Html;
 use maud::{Markup, html};
 use plimsoll_plan::Count;
-use plimsoll_report::{latency, mib_per_s, rate};
+use plimsoll_report::{latency, local_time, mib_per_s, rate};
 use plimsoll_results::{Entry, QualifierKind, Status};
 
 pub(crate) async fn show(
@@ -132,7 +132,7 @@ fn row(e: &Entry) -> Markup {
                 @if !e.tags.is_empty() { div { @for t in &e.tags { (tag(t)) } } }
                 @if !e.note.is_empty() { div.about { (shortened(&e.note)) } }
             }
-            td data-head="started" { (time(&e.started_at)) }
+            td data-head="started" { (local_time(&e.started_at)) }
             td data-head="status" {
                 (status(e.status))
                 @if !qualifiers.is_empty() { div.about { (qualifiers) } }

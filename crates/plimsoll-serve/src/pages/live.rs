@@ -1,6 +1,5 @@
 //! Pages on runs in progress.
 
-use super::time;
 use crate::layout::document;
 use crate::live::{find_run, progress};
 use crate::problem::Problem;
@@ -9,6 +8,7 @@ use axum::extract::{Path, State};
 use axum::response::Html;
 use maud::html;
 use plimsoll_plan::Count;
+use plimsoll_report::local_time;
 
 pub(crate) async fn list(State(app): State<Shared>) -> Result<Html<String>, Problem> {
     run_blocking(move || {
@@ -20,7 +20,7 @@ pub(crate) async fn list(State(app): State<Shared>) -> Result<Html<String>, Prob
             h1 { "Runs in progress" }
             @if runs.is_empty() { p { "None." } }
             ul { @for (id, run) in &runs {
-                li { a href=(format!("/live/{id}")) { (run.name) } " since " (time(&run.started_at)) }
+                li { a href=(format!("/live/{id}")) { (run.name) } " since " (local_time(&run.started_at)) }
             } }
         };
         Ok(document("Runs in progress", &body))
@@ -39,7 +39,7 @@ pub(crate) async fn show(
         let body = html! {
             h1 { (run.workload) }
             p {
-                "Since " (time(&run.started_at)) ", " (Count(run.workers)) " workers: "
+                "Since " (local_time(&run.started_at)) ", " (Count(run.workers)) " workers: "
                 strong id="state" role="status" { "in progress" }
                 " " a id="results" href="/" hidden { "See the results" }
             }

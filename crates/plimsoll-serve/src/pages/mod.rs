@@ -8,7 +8,6 @@ pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod result;
 
-use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use plimsoll_results::Status;
 
@@ -28,16 +27,4 @@ fn tag(tag: &str) -> Markup {
         .append_pair("tag", tag)
         .finish();
     html! { a.tag href=(format!("/?{query}")) { (tag) } }
-}
-
-/// Start of results in the time zone of this machine; unchanged if `started` is not a time.
-fn time(started: &str) -> String {
-    let time: Result<jiff::Timestamp, _> = started.parse();
-    time.map_or_else(
-        |_| started.to_owned(),
-        |t| {
-            let local = t.to_zoned(TimeZone::system());
-            local.strftime("%Y-%m-%d %H:%M:%S").to_string()
-        },
-    )
 }

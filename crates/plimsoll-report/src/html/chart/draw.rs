@@ -1,6 +1,6 @@
 //! Drawing of charts as SVG.
 
-use super::theme::{self, MAIN, Role};
+use super::theme::{self, MAIN, Part, Role};
 use super::{Axis, Chart, ChartOverlay, Column, NAMES_SHARE, SeriesStyle};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
@@ -28,6 +28,28 @@ pub const NARROW: Size = Size {
     width: 343,
     height: 260,
 };
+
+/// Size of a small chart's drawing beside other small charts.
+pub const SMALL: Size = Size {
+    width: 343,
+    height: 210,
+};
+
+/// Height of the first axis with its labels, in pixels.
+const LABEL_AREA_PX: u32 = 44;
+
+/// Distance between the drawing's top edge and the plotting area, in pixels.
+const TOP_MARGIN_PX: u32 = 10;
+
+/// Width of a line, in pixels.
+const LINE_PX: u32 = 2;
+
+/// Width of a line as a share of the plotting area's height in the drawing [`WIDE`].
+pub(super) const LINE_SHARE: f64 =
+    LINE_PX as f64 / (WIDE.height - TOP_MARGIN_PX - LABEL_AREA_PX) as f64;
+
+/// Length of a tick's mark, in pixels.
+const TICK_PX: u32 = 4;
 
 /// Units of the drawing per pixel of the page: finer than a pixel, because the library rounds to whole units.
 const UNITS: u32 = 10;
@@ -112,7 +134,7 @@ type Fallible<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 #[must_use]
 pub fn draw(chart: &Chart, size: Size) -> Drawing {
     let (svg, area) = draw_on(chart, size, 0);
-    let svg = theme::for_page(&svg)
+    let svg = theme::for_page(&with_data_inside(&svg, size, area))
         .replace(" font-family=\"sans-serif\"", "")
         .replacen(&attributes(size), "", 1);
     let label = maud::html! { (foreign::replaced(&chart.title)) }.into_string();
@@ -134,6 +156,23 @@ pub fn standalone(chart: &Chart) -> String {
         .replace("\"sans-serif\"", "\"DejaVu Sans, Arial, sans-serif\"")
         .replacen(&attributes(WIDE), &size, 1)
         .replacen(">\n", &background, 1)
+}
+
+/// A drawing in placeholder colours in which an element `svg` of the class `data` contains the part that moves when the
+/// time axis is zoomed. The element is as wide as the plotting area, and slightly higher.
+fn with_data_inside(svg: &str, size: Size, area: [f64; 4]) -> String {
+    let Some((before, data)) = theme::split_at_data(svg) else {
+        return svg.to_owned();
+    };
+    let units = |fraction: f64, pixels: u32| (fraction * f64::from(pixels * UNITS)).round() as i32;
+    let pad = (LINE_PX * UNITS) as i32;
+    let (left, right) = (units(area[0], size.width), units(area[2], size.width));
+    let (top, bottom) = (units(area[1], size.height), units(area[3], size.height));
+    let (top, width, height) = (top - pad, right - left, bottom - top + 2 * pad);
+    format!(
+        "{before}<svg class=\"data\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"{left} {top} {width} {height}\">{data}</svg>"
+    )
 }
 
 fn attributes(size: Size) -> String {
@@ -176,24 +215,29 @@ fn paint(
     let pixels = f64::from(size.width.saturating_sub(90)) / span;
     without_overlap(&mut x_ticks, pixels);
     let mut plot = ChartBuilder::on(root)
-        .margin_top((header + 10) * UNITS)
+        .margin_top((header + TOP_MARGIN_PX) * UNITS)
         .margin_right(18 * UNITS)
         .margin_left(2 * UNITS)
-        .x_label_area_size(44 * UNITS)
+        .x_label_area_size(LABEL_AREA_PX * UNITS)
         .y_label_area_size(TICKS_PX * UNITS)
         .build_cartesian_2d(
             line(&chart.x, x, x_ticks.iter().map(|t| t.0)),
             line(&chart.y, y, y_ticks.iter().map(|t| t.0)),
         )?;
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
+    if chart.is_over_time() {
+        let mark = MAIN.of(Part::Data).stroke_width(UNITS);
+        root.draw(&PathElement::new(vec![(0, 0), (0, 0)], mark))?;
+    }
     paint_overlay(chart, &mut plot, x, y)?;
     paint_marks(chart, &mut plot, x, y)?;
     paint_limits(chart, &mut plot, x)?;
     match chart.is_stacked {
         true => paint_areas(chart, &mut plot)?,
         false => {
-            for (column, style) in chart.lines() {
-                paint_line(chart, &mut plot, column, style)?;
+            for (number, (column, style)) in chart.lines().enumerate() {
+                let color = Role::Series(style).of(Part::Line(number));
+                paint_line(chart, &mut plot, column, color)?;
             }
         }
     }
@@ -346,8 +390,12 @@ fn line(axis: &Axis, bounds: (f64, f64), ticks: impl Iterator<Item = f64>) -> Dr
 }
 
 fn font(role: Role) -> TextStyle<'static> {
+    font_of(role.placeholder())
+}
+
+fn font_of(color: RGBColor) -> TextStyle<'static> {
     let size = FONT_PX * FONT_DIVISOR * f64::from(UNITS);
-    ("sans-serif", size).into_font().color(&role.placeholder())
+    ("sans-serif", size).into_font().color(&color)
 }
 
 fn paint_mesh(
@@ -366,8 +414,9 @@ fn paint_mesh(
         .max_light_lines(0)
         .bold_line_style(grid.stroke_width(UNITS))
         .axis_style(grid.stroke_width(UNITS))
-        .set_all_tick_mark_size(4 * UNITS)
+        .set_all_tick_mark_size(TICK_PX * UNITS)
         .label_style(font(Role::Text))
+        .x_label_style(font_of(Role::Text.of(Part::Tick)))
         .axis_desc_style(font(Role::Text))
         .x_desc(chart.x.label.clone())
         .y_desc(chart.y.label.clone())
@@ -382,10 +431,9 @@ fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
     column: &Column,
-    style: SeriesStyle,
+    color: RGBColor,
 ) -> Fallible<()> {
-    let color = Role::Series(style).placeholder();
-    let style = color.stroke_width(2 * UNITS);
+    let style = color.stroke_width(LINE_PX * UNITS);
     let crossed = &column.crossed.at;
     let at = |(x, y): (&f64, &Option<f64>)| {
         let y = y.filter(|y| chart.y.scale != super::Scale::Log || *y > 0.0)?;
@@ -419,8 +467,8 @@ fn paint_line(
 /// Draws each series as an area on top of the preceding series.
 fn paint_areas(chart: &Chart, plot: &mut Plot<'_, '_>) -> Fallible<()> {
     let mut below = vec![0.0; chart.at.len()];
-    for ((_, style), above) in chart.lines().zip(chart.heights()) {
-        let color = Role::Series(style).placeholder();
+    for (number, ((_, style), above)) in chart.lines().zip(chart.heights()).enumerate() {
+        let color = Role::Series(style).of(Part::Line(number));
         let at = |(x, y): (&f64, &f64)| (chart.x.scale.position(*x), chart.y.scale.position(*y));
         let upper: Vec<(f64, f64)> = chart.at.iter().zip(&above).map(at).collect();
         let lower = chart.at.iter().zip(&below).map(at).rev();
@@ -446,13 +494,22 @@ fn paint_header(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fal
         bold,
     ))?;
     let mut x = 14;
-    for (column, style) in chart.lines() {
-        let color = Role::Series(style).placeholder();
+    let mut entry = |color: RGBAColor, name: &str| {
         let swatch = [(x * unit, 40 * unit), ((x + 12) * unit, 44 * unit)];
         root.draw(&Rectangle::new(swatch, color.filled()))?;
         let at = ((x + 17) * unit, 36 * unit);
-        root.draw(&Text::new(column.name.clone(), at, title.clone()))?;
-        x += 34 + text_width(&column.name) as i32;
+        root.draw(&Text::new(name.to_owned(), at, title.clone()))?;
+        x += 34 + text_width(name) as i32;
+        Ok(())
+    };
+    for line in chart.key() {
+        entry(
+            Role::Series(line.style).placeholder().mix(1.0),
+            &line.label(),
+        )?;
+    }
+    for (name, depth) in &chart.shades {
+        entry(Role::Heat.placeholder().mix(*depth), name)?;
     }
     if let Some(word) = chart.word_of_crosses() {
         let text = format!("{CROSS} {word}");

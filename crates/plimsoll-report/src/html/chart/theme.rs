@@ -52,8 +52,45 @@ const COLORS: [Color; 5 + MAX_SERIES] = [
     Color(series(7), "--s7", ["#5c6670", "#97a3b0"]),
 ];
 
-/// First two bytes of every placeholder colour, which no theme uses; the third byte is the index in [`COLORS`].
-const PLACEHOLDER: (u8, u8) = (1, 2);
+/// First byte of every placeholder colour, which no theme uses; the second byte is a [`Part`], and the third byte is the
+/// index in [`COLORS`].
+const PLACEHOLDER: u8 = 1;
+
+/// Part of a drawing that the script of a page finds by its attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A part that no script needs.
+    Plain,
+    /// Beginning of the parts that move when the time axis is zoomed. The parts last until the end of the drawing.
+    Data,
+    /// Label or mark of a tick of the first axis.
+    Tick,
+    /// A line with its number in the chart.
+    Line(usize),
+}
+
+impl Part {
+    /// Maximum number of a line that has attributes of its own.
+    const MAX_LINE: usize = 200;
+
+    fn byte(self) -> u8 {
+        match self {
+            Self::Plain => 0,
+            Self::Data => 1,
+            Self::Tick => 2,
+            Self::Line(number) => 3 + number.min(Self::MAX_LINE) as u8,
+        }
+    }
+
+    /// Attributes of an element of the part, after a space.
+    fn attributes(byte: u8) -> String {
+        match byte {
+            0 | 1 => String::new(),
+            2 => " class=\"tick\"".into(),
+            line => format!(" data-line=\"{}\"", line - 3),
+        }
+    }
+}
 
 impl Role {
     /// The position in [`COLORS`].
@@ -68,7 +105,12 @@ impl Role {
 
     /// Placeholder colour with which the chart is drawn.
     pub(crate) fn placeholder(self) -> RGBColor {
-        RGBColor(PLACEHOLDER.0, PLACEHOLDER.1, self.index() as u8)
+        self.of(Part::Plain)
+    }
+
+    /// Placeholder colour of a part.
+    pub(crate) fn of(self, part: Part) -> RGBColor {
+        RGBColor(PLACEHOLDER, part.byte(), self.index() as u8)
     }
 
     /// Style sheet variable with the colour of the role.
@@ -77,24 +119,50 @@ impl Role {
     }
 }
 
-/// Replaces each placeholder colour in an SVG.
-fn replace(svg: &str, with: impl Fn(&Color) -> String) -> String {
-    let mut out = svg.to_owned();
-    for (i, color) in COLORS.iter().enumerate() {
-        let placeholder = format!("\"#{:02X}{:02X}{i:02X}\"", PLACEHOLDER.0, PLACEHOLDER.1);
-        out = out.replace(&placeholder, &format!("\"{}\"", with(color)));
+/// Replaces each placeholder colour in an SVG; `with` makes an attribute's value, in quotes, from the byte of a part and
+/// a colour, and may add attributes after the value.
+fn replace(svg: &str, with: impl Fn(u8, &Color) -> String) -> String {
+    let begin = format!("\"#{PLACEHOLDER:02X}");
+    let mut pieces = svg.split(&begin);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let byte = |at: usize| u8::from_str_radix(piece.get(at..at + 2)?, 16).ok();
+        let color = byte(2).and_then(|index| COLORS.get(usize::from(index)));
+        match (byte(0), color, piece.get(4..5)) {
+            (Some(part), Some(color), Some("\"")) => {
+                out.push_str(&with(part, color));
+                out.push_str(&piece[5..]);
+            }
+            _ => {
+                out.push_str(&begin);
+                out.push_str(piece);
+            }
+        }
     }
     out
 }
 
-/// Replaces the placeholder colours of a drawing by variables of the page's style sheet, which follow the theme.
+/// Replaces the placeholder colours of a drawing by variables of the page's style sheet, which follow the theme, and adds
+/// the attributes of the parts.
 pub(crate) fn for_page(svg: &str) -> String {
-    replace(svg, |c| format!("var({})", c.1))
+    replace(svg, |part, c| {
+        format!("\"var({})\"{}", c.1, Part::attributes(part))
+    })
 }
 
 /// Replaces the placeholder colours of a drawing by the light theme's colours, for a picture in a separate file.
 pub(crate) fn for_file(svg: &str) -> String {
-    replace(svg, |c| c.2[0].to_owned())
+    replace(svg, |_, c| format!("\"{}\"", c.2[0]))
+}
+
+/// Splits a drawing in placeholder colours before the element that begins [`Part::Data`], and after this element; `None`
+/// without such an element.
+pub(crate) fn split_at_data(svg: &str) -> Option<(&str, &str)> {
+    let mark = format!("\"#{PLACEHOLDER:02X}{:02X}", Part::Data.byte());
+    let at = svg.find(&mark)?;
+    let begin = svg[..at].rfind('<')?;
+    let end = at + svg[at..].find("/>")? + "/>".len();
+    Some((&svg[..begin], &svg[end..]))
 }
 
 /// Declarations of all variables in a theme, for a style sheet.

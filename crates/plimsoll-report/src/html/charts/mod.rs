@@ -18,13 +18,14 @@ use sweep::of_sweep;
 
 use crate::compare::Metric;
 use crate::html::chart::{
-    Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit,
+    Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit, coinciding,
 };
 use crate::html::latency_distribution::{Heat, LatencyDistribution};
 use crate::html::loaded_result::{LoadedResult, spans};
 use crate::html::op_name::OpName;
 use crate::html::timeline::{Point, Timeline};
 use crate::{MIB, duration_text};
+use plimsoll_plan::Count;
 use plimsoll_results::{Distribution, LatencyKind, Run, RunEvent, StallFigure};
 use std::collections::BTreeMap;
 
@@ -52,9 +53,15 @@ pub fn of_run(loaded: &LoadedResult) -> Vec<Chart> {
     let mut charts = over_time(TimeSeriesInput::of(loaded));
     shade(&mut charts, loaded);
     mark_events(&mut charts, &loaded.run);
-    charts.extend(percentiles(loaded));
     let mut heat_maps = heat_maps(loaded);
     mark_events(&mut heat_maps, &loaded.run);
+    // All charts over time have the same axis.
+    let all = charts.iter().chain(&heat_maps);
+    let reach = range(all.flat_map(Chart::xs));
+    for chart in charts.iter_mut().chain(&mut heat_maps) {
+        chart.reach[0] = reach;
+    }
+    charts.extend(percentiles(loaded));
     charts.extend(heat_maps);
     charts
 }
@@ -225,38 +232,63 @@ impl TimeSeriesInput<'_> {
     }
 
     /// Chart over time of a figure that can be summed, such as throughput: the sum of all operations, and one series
-    /// for each operation. `value` computes the figure from a point and the point's length in seconds. If more than
-    /// [`MAX_SERIES`] operations have values, the last series combines the operations without a series.
+    /// for each operation. `value` computes the figure from a point and the point's length in seconds. Operations whose
+    /// values coincide share a line. With more than [`MAX_SERIES`] lines, the last line is the sum of the operations
+    /// without a line.
     fn sums(self, (id, title): (&str, &str), y: Axis, value: impl Fn(&Point, f64) -> f64) -> Chart {
         let values = |points: &Vec<Point>| {
             let points = points.iter().zip(&self.timeline.length_s);
             points
-                .map(|(point, seconds)| value(point, *seconds))
+                .map(|(point, seconds)| Some(value(point, *seconds)))
                 .collect()
         };
-        let each: Vec<Vec<f64>> = self.timeline.operations.iter().map(values).collect();
-        let add = |series: &[&Vec<f64>]| -> Vec<Option<f64>> {
-            let at = |i: usize| series.iter().map(|s| s[i]).sum();
+        let each = self.timeline.operations.iter().map(values).enumerate();
+        let mut each: Vec<(usize, Vec<Option<f64>>)> = each.collect();
+        each.retain(|(_, values)| values.iter().flatten().any(|v| *v > 0.0));
+        let add = |series: &[(usize, Vec<Option<f64>>)]| -> Vec<Option<f64>> {
+            let at = |i: usize| series.iter().filter_map(|(_, s)| s[i]).sum();
             let points = 0..self.timeline.start_s.len();
             points.map(|i| Some(at(i))).collect()
         };
-        let used = |v: &(usize, &Vec<f64>)| v.1.iter().any(|v| *v > 0.0);
-        let shown: Vec<(usize, &Vec<f64>)> = each.iter().enumerate().filter(used).collect();
+        let sum = (each.len() != 1).then(|| add(&each));
+        let before = usize::from(sum.is_some());
+        let drawn = sum.iter().chain(each.iter().map(|(_, values)| values));
+        let lines = coinciding(&y, &drawn.cloned().collect::<Vec<_>>());
+        let lines = &lines[before..];
         let mut columns = vec![];
-        if shown.len() != 1 {
-            let all = add(&each.iter().collect::<Vec<_>>());
-            columns.push(Column::drawn("all", y.unit, all, SeriesStyle::Main));
+        columns.extend(sum.map(|all| Column::drawn("all", y.unit, all, SeriesStyle::Main)));
+        let count = lines.iter().max().map_or(0, |last| last + 1 - before);
+        let own = if count > MAX_SERIES {
+            MAX_SERIES - 1
+        } else {
+            count
+        };
+        let pairs = each.iter().map(|(i, _)| *i).zip(lines.iter().copied());
+        let of_own = pairs.filter(|(_, line)| (before..before + own).contains(line));
+        // The line of the other operations has the last colour.
+        let other = (count > own).then_some((MAX_SERIES, before + own));
+        let styles = styles(of_own.chain(other));
+        let mut rest = vec![];
+        for ((i, values), line) in each.into_iter().zip(lines) {
+            if *line >= before + own {
+                rest.push((i, values));
+                continue;
+            }
+            // An operation that coincides with the sum shares the line of the sum.
+            let style = if *line < before {
+                SeriesStyle::Main
+            } else {
+                styles[line - before]
+            };
+            add_to_line(
+                &mut columns,
+                &self.operations[i].label,
+                y.unit,
+                values,
+                style,
+            );
         }
-        let crowded = shown.len() > MAX_SERIES;
-        let own = if crowded { MAX_SERIES - 1 } else { shown.len() };
-        for (at, (i, values)) in shown[..own].iter().enumerate() {
-            let label = &self.operations[*i].label;
-            let style = SeriesStyle::Series(if crowded { at } else { *i });
-            let values = values.iter().copied().map(Some).collect();
-            columns.push(Column::drawn(label, y.unit, values, style));
-        }
-        if crowded {
-            let rest: Vec<&Vec<f64>> = shown[own..].iter().map(|(_, v)| *v).collect();
+        if !rest.is_empty() {
             let name = format!("{} others", rest.len());
             let style = SeriesStyle::Series(MAX_SERIES - 1);
             columns.push(Column::drawn(&name, y.unit, add(&rest), style));
@@ -265,27 +297,78 @@ impl TimeSeriesInput<'_> {
     }
 
     fn latencies(self, id: &str, title: String, value: fn(&Point) -> Option<f64>) -> Chart {
-        let shown = self.timeline.operations.iter().zip(self.operations);
-        let columns = shown.take(MAX_SERIES).enumerate().map(|(i, (points, op))| {
-            let style = SeriesStyle::Series(i);
-            let values = points.iter().map(value).collect();
-            Column::drawn(&op.label, Unit::Milliseconds, values, style)
-        });
-        let mut about = self.point();
-        if id.ends_with("-p99") && self.timeline.intervals_per_point > 1 {
-            about.push_str(" It shows the maximum of its intervals.");
-        }
-        let about = about + &omitted_note(self.operations);
         let y = Axis::scaled("latency", Unit::Milliseconds, Scale::Log);
-        self.chart(id, &title, about, y, columns.collect())
+        let values = |points: &Vec<Point>| points.iter().map(value).collect();
+        let each: Vec<Vec<Option<f64>>> = self.timeline.operations.iter().map(values).collect();
+        let lines = coinciding(&y, &each);
+        let shown = lines.iter().take_while(|line| **line < MAX_SERIES).count();
+        let lines = &lines[..shown];
+        let styles = styles(lines.iter().copied().enumerate());
+        let mut columns = vec![];
+        for ((values, line), op) in each.into_iter().zip(lines).zip(self.operations) {
+            add_to_line(&mut columns, &op.label, y.unit, values, styles[*line]);
+        }
+        let mut about = self.point();
+        if id.ends_with("-p99") {
+            let has_groups = self.operations[..shown].iter().any(|op| op.rows.len() > 1);
+            match (self.timeline.intervals_per_point > 1, has_groups) {
+                (true, true) => about.push_str(" It shows the maximum of its intervals and rows."),
+                (true, false) => about.push_str(" It shows the maximum of its intervals."),
+                (false, true) => about.push_str(" A line of ×N shows the maximum of its rows."),
+                (false, false) => {}
+            }
+        }
+        let about = about + &omitted_note(shown, self.operations.len());
+        self.chart(id, &title, about, y, columns)
     }
 }
 
+/// Style of each line, from series as pairs of an operation's number and the line's number; lines are numbered in their
+/// order, and the least number is the first. An operation has the same colour in all charts unless two lines would have
+/// the same colour.
+fn styles(series: impl Iterator<Item = (usize, usize)>) -> Vec<SeriesStyle> {
+    let mut operations: Vec<usize> = vec![];
+    let mut last = None;
+    for (operation, line) in series {
+        if last.is_none_or(|last| line > last) {
+            operations.push(operation);
+            last = Some(line);
+        }
+    }
+    let has_own_colors = operations.iter().all(|operation| *operation < MAX_SERIES);
+    let style =
+        |(line, operation)| SeriesStyle::Series(if has_own_colors { operation } else { line });
+    operations.into_iter().enumerate().map(style).collect()
+}
+
+/// Adds a series to the line of a style, which other series may have begun.
+fn add_to_line(
+    columns: &mut Vec<Column>,
+    name: &str,
+    unit: Unit,
+    values: Vec<Option<f64>>,
+    style: SeriesStyle,
+) {
+    let is_joined = columns.iter().any(|c| c.style == Some(style));
+    columns.push(Column {
+        is_joined,
+        ..Column::drawn(name, unit, values, style)
+    });
+}
+
+/// Least and greatest of values.
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |range, v| {
+        let (min, max) = range.unwrap_or((v, v));
+        Some((min.min(v), max.max(v)))
+    })
+}
+
 /// The note on a chart that only shows the most frequent operations.
-fn omitted_note(operations: &[OpName]) -> String {
-    match operations.len() {
-        n if n > MAX_SERIES => format!(" The {MAX_SERIES} most frequent of {n} operations."),
-        _ => String::new(),
+fn omitted_note(shown: usize, operations: usize) -> String {
+    match shown < operations {
+        true => format!(" The {shown} most frequent of {operations} operations."),
+        false => String::new(),
     }
 }
 
@@ -327,7 +410,10 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
     }
     let about = format!(
         "The latency that the given percentage of operations does not exceed.{}",
-        omitted_note(&loaded.operations)
+        omitted_note(
+            MAX_SERIES.min(loaded.operations.len()),
+            loaded.operations.len()
+        )
     );
     let names = ("percentiles", "Latency distribution");
     Some(over_percentile(names, about, at, columns))
@@ -392,23 +478,29 @@ fn over_percentile(
     }
 }
 
-/// Heat maps of latency over time, one per operation; only for at least two columns.
+/// Heat maps of latency over time, one per operation, with the same axes and shades; only for at least two columns.
 #[must_use]
 pub fn heat_maps(loaded: &LoadedResult) -> Vec<Chart> {
     let shown = loaded.distributions.iter().zip(&loaded.operations);
     let enough = |d: &LatencyDistribution| d.heat.columns.len() > 1 && d.latency.count() > 0;
-    shown
-        .take(MAX_SERIES)
-        .enumerate()
-        .filter(|(_, (d, _))| enough(d))
-        .map(|(i, (d, op))| heat_map(i, &d.heat, op))
-        .collect()
+    let shown = shown.take(MAX_SERIES).enumerate();
+    let shown: Vec<_> = shown.filter(|(_, (d, _))| enough(d)).collect();
+    let cells = || shown.iter().flat_map(|(_, (d, _))| &d.heat.cells);
+    let rows = cells().flat_map(|c| c.keys()).map(|row| Heat::row_ms(*row));
+    let latencies = range(rows.flat_map(|(from, to)| [from, to]));
+    let max = cells().flat_map(|c| c.values()).copied().max().unwrap_or(1);
+    let map = |(i, (d, op)): &(usize, (&LatencyDistribution, &OpName))| Chart {
+        reach: [None, latencies],
+        ..heat_map(*i, &d.heat, op, max)
+    };
+    shown.iter().map(map).collect()
 }
 
 /// Samples of a column of a heat map, by row.
 type HeatCells = BTreeMap<i32, u64>;
 
-fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
+/// A heat map in which a cell of `max` operations is darkest.
+fn heat_map(number: usize, heat: &Heat, op: &OpName, max: u64) -> Chart {
     let total = |cells: &HeatCells| cells.values().sum::<u64>();
     let samples = heat.cells.iter().map(|c| Some(total(c) as f64)).collect();
     type Row = fn(&HeatCells) -> Option<i32>;
@@ -428,7 +520,7 @@ fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
     Chart {
         id: format!("heat-{}", number + 1),
         title: heat_title(op),
-        about: "The darker a cell, the more operations completed then with that latency.".into(),
+        about: "Latency over time: the darker a cell, the more operations completed then with that latency.".into(),
         x: time_axis(),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
         at: heat.columns.iter().map(|c| (c.0 + c.1) / 2.0).collect(),
@@ -439,7 +531,9 @@ fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
             edge("all of them from", lowest, |row| row.0),
             edge("to", highest, |row| row.1),
         ],
-        extra: ChartOverlay::Heat(cells(heat)),
+        extra: ChartOverlay::Heat(cells(heat, max)),
+        is_small: true,
+        shades: shades(max),
         ..Chart::default()
     }
 }
@@ -453,16 +547,32 @@ fn heat_title(op: &OpName) -> String {
     format!("{what} of {} over time", op.label)
 }
 
+/// Opacity of a cell of `n` operations if the darkest cell has `max`. The opacity is logarithmic, so one operation is
+/// visible beside a million.
+fn depth(n: u64, max: u64) -> f64 {
+    let fraction = (n as f64).ln_1p() / (max.max(2) as f64).ln_1p();
+    let step = (fraction * HEAT_LEVELS).ceil() / HEAT_LEVELS;
+    MIN_HEAT_LEVEL + (1.0 - MIN_HEAT_LEVEL) * step
+}
+
+/// Legend of heat maps: the opacities of 1, 10, 100, … operations, and of `max` operations.
+fn shades(max: u64) -> Vec<(String, f64)> {
+    let powers = (0..20).map(|n| 10u64.saturating_pow(n));
+    let counts = powers.take_while(|n| *n < max).chain([max]);
+    let shade = |n| (Count(n).to_string(), depth(n, max));
+    let mut shades: Vec<(String, f64)> = counts.map(shade).collect();
+    if let Some((last, _)) = shades.last_mut() {
+        last.push_str(if max == 1 {
+            " operation"
+        } else {
+            " operations"
+        });
+    }
+    shades
+}
+
 /// Cells of a heat map; cells that are adjacent in time and equal in opacity are merged.
-fn cells(heat: &Heat) -> Vec<Cell> {
-    let all = heat.cells.iter().flat_map(|c| c.values());
-    let max = all.copied().max().unwrap_or(1).max(2) as f64;
-    // The opacity is logarithmic, so one operation is visible beside a million.
-    let depth = |n: u64| {
-        let fraction = (n as f64).ln_1p() / max.ln_1p();
-        let step = (fraction * HEAT_LEVELS).ceil() / HEAT_LEVELS;
-        MIN_HEAT_LEVEL + (1.0 - MIN_HEAT_LEVEL) * step
-    };
+fn cells(heat: &Heat, max: u64) -> Vec<Cell> {
     let mut open: BTreeMap<i32, Cell> = BTreeMap::new();
     let mut done = Vec::new();
     for (column, counts) in heat.columns.iter().zip(&heat.cells) {
@@ -470,7 +580,7 @@ fn cells(heat: &Heat) -> Vec<Cell> {
             let cell = Cell {
                 x: *column,
                 y: Heat::row_ms(*row),
-                depth: depth(*n),
+                depth: depth(*n, max),
             };
             match open.get_mut(row) {
                 Some(before) if before.depth == cell.depth && before.x.1 == cell.x.0 => {
@@ -483,4 +593,88 @@ fn cells(heat: &Heat) -> Vec<Cell> {
     }
     done.extend(open.into_values());
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::chart::{KeyEntry, variable};
+
+    /// Charts of operations that completed `ops` of each point of a second.
+    fn charts(ops: &[&[u64]]) -> Vec<Chart> {
+        let point = |ops: &u64| Point {
+            ops: *ops,
+            ..Point::default()
+        };
+        let points = ops[0].len();
+        let timeline = Timeline {
+            start_s: (0..points).map(|i| i as f64).collect(),
+            length_s: vec![1.0; points],
+            intervals_per_point: 1,
+            interval_s: 1.0,
+            operations: ops.iter().map(|o| o.iter().map(point).collect()).collect(),
+        };
+        let name = |i: usize| {
+            OpName::of_row(
+                &format!("op{i}"),
+                "read",
+                format!("op{i}"),
+                LatencyKind::Service,
+            )
+        };
+        let operations: Vec<OpName> = (0..ops.len()).map(name).collect();
+        over_time(TimeSeriesInput {
+            timeline: &timeline,
+            operations: &operations,
+            staged: false,
+        })
+    }
+
+    fn key(chart: &Chart) -> Vec<String> {
+        chart.key().iter().map(KeyEntry::label).collect()
+    }
+
+    #[test]
+    fn operations_of_a_closed_loop_are_one_line() {
+        let chart = &charts(&[&[1000, 2000], &[1001, 1999], &[500, 500], &[999, 2001]])[0];
+        assert_eq!(key(chart), ["all", "op0, op1 and op3", "op2"]);
+        let styles: Vec<SeriesStyle> = chart.lines().map(|(_, style)| style).collect();
+        let numbered = [0, 2].map(SeriesStyle::Series);
+        assert_eq!(styles, [&[SeriesStyle::Main], &numbered[..]].concat());
+        assert_eq!(chart.columns.len(), 5, "the table has each operation");
+        let only = &charts(&[&[1000, 2000]])[0];
+        assert_eq!(key(only), ["op0"]);
+        let beside_nothing = &charts(&[&[10_000, 20_000], &[1, 1]])[0];
+        assert_eq!(key(beside_nothing), ["all and op0", "op1"]);
+    }
+
+    #[test]
+    fn no_two_lines_of_a_chart_have_the_same_colour() {
+        // Each operation completes in a second of its own.
+        let alone = |op: usize| (0..12).map(|i| if i == op { 1000 } else { 0 }).collect();
+        let rates: Vec<Vec<u64>> = (0..12).map(alone).collect();
+        let chart = &charts(&rates.iter().map(|r| &r[..]).collect::<Vec<_>>())[0];
+        assert_eq!(key(chart).last().unwrap(), "5 others");
+        let mut variables: Vec<&str> = chart.lines().map(|(_, s)| variable(s)).collect();
+        assert_eq!(variables.len(), 1 + MAX_SERIES);
+        variables.sort_unstable();
+        variables.dedup();
+        assert_eq!(variables.len(), 1 + MAX_SERIES);
+    }
+
+    #[test]
+    fn heat_maps_of_a_run_have_one_scale() {
+        let heat = |n: u64| Heat {
+            columns: vec![(0.0, 1.0), (1.0, 2.0)],
+            cells: vec![HeatCells::from([(40, n)]), HeatCells::from([(48, 1)])],
+        };
+        let depths =
+            |n: u64| -> Vec<f64> { cells(&heat(n), 1000).iter().map(|c| c.depth).collect() };
+        assert_eq!(depths(1000), [1.0, depths(1)[0]]);
+        assert!(depths(10)[0] < depths(100)[0] && depths(100)[0] < 1.0);
+        let legend = shades(1000);
+        let names: Vec<&str> = legend.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["1", "10", "100", "1 000 operations"]);
+        assert_eq!(legend[1].1, depths(10)[0]);
+    }
 }

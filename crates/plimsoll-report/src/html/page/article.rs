@@ -1,14 +1,19 @@
 //! A report as an article of a page.
 
-use super::figure::figure;
+use super::figure::{figure, multiples};
 use super::table::table;
 use crate::disclosure::Disclosure;
-use crate::document::{Block, Document, Figures, Line, LineKind, Section, State, Tone};
+use crate::document::{Block, Document, Figure, Figures, Line, LineKind, Section, State, Tone};
+use crate::format::local_time;
+use crate::html::chart::Chart;
 use maud::{Markup, html};
 use plimsoll_plan::Source;
 
 /// Id of the section that a full disclosure replaces.
 pub(crate) const UNDISCLOSED: &str = "undisclosed";
+
+/// Id of the section whose rows a page shows in another table, on request.
+pub(crate) const UNFOLDED: &str = "rows";
 
 /// Ids and headings of an article.
 pub(crate) struct ArticleStyle {
@@ -55,7 +60,12 @@ pub(crate) fn article(
 ) -> Markup {
     let title = html! { (document.title) (badge(document)) };
     let sections = document.sections.iter().chain(&document.appendix);
-    let is_shown = |s: &&Section| s.id != UNDISCLOSED || (disclosed.is_none() && !style.nested);
+    let is_shown = |s: &&Section| match s.id {
+        UNDISCLOSED => disclosed.is_none() && !style.nested,
+        // The rows of the groups unfold in the table of the operations.
+        UNFOLDED => false,
+        _ => true,
+    };
     html! {
         article id=(style.own_id()) {
             header {
@@ -107,19 +117,34 @@ fn blocks(all: &[Block], style: &ArticleStyle) -> Markup {
         Block::Line(_) => Some(LineKind::Plain),
         _ => None,
     };
-    let same = |a: &Block, b: &Block| kind(a).is_some() && kind(a) == kind(b);
+    let is_small = |block: &Block| small(block).is_some();
+    let same = |a: &Block, b: &Block| match kind(a) {
+        None => is_small(a) && is_small(b),
+        of_a => of_a == kind(b),
+    };
     html! {
         @for group in all.chunk_by(same) {
             @match kind(&group[0]) {
                 Some(LineKind::Result) => {
                     dl.tiles { @for line in lines(group) {
-                        div { dt { (line.label) } dd class=[class(line.tone)] { (plain(&line.text)) } }
+                        div { dt { (line.label) } dd class=[class(line.tone)] { (inline(&line.text)) } }
                     } }
                 }
                 Some(_) => { ul.reasons { @for line in lines(group) { (item(line)) } } }
+                None if is_small(&group[0]) => {
+                    (multiples(&group.iter().filter_map(small).collect::<Vec<_>>(), |id| style.id(id)))
+                }
                 None => { @for block in group { (single(block, style)) } }
             }
         }
+    }
+}
+
+/// The chart of a block that is one of several small charts.
+fn small(block: &Block) -> Option<&Chart> {
+    match block {
+        Block::Chart(chart) => Some(&**chart).filter(|chart| chart.is_small),
+        _ => None,
     }
 }
 
@@ -133,11 +158,11 @@ fn lines(blocks: &[Block]) -> impl Iterator<Item = &Line> {
 fn item(line: &Line) -> Markup {
     html! {
         li.nested[line.kind == LineKind::Nested] {
-            @if !line.label.is_empty() { strong { (line.label) } ": " }
+            @if !line.label.is_empty() { strong { (inline(&line.label)) } ": " }
             @if let Some(class) = class(line.tone) {
-                span class=(class) { (plain(&line.text)) }
+                span class=(class) { (inline(&line.text)) }
             } @else {
-                (plain(&line.text))
+                (inline(&line.text))
             }
         }
     }
@@ -148,7 +173,7 @@ fn single(block: &Block, style: &ArticleStyle) -> Markup {
         Block::Line(line) if line.kind == LineKind::Code => html! {
             p { @if !line.label.is_empty() { (line.label) ": " } span.mono { (line.text) } }
         },
-        Block::Line(line) => html! { p class=[class(line.tone)] { (plain(&line.text)) } },
+        Block::Line(line) => html! { p class=[class(line.tone)] { (inline(&line.text)) } },
         Block::Figures(figures) => self::figures(figures),
         Block::Table(of) => table(of),
         Block::Chart(chart) => figure(chart, &style.id(&chart.id)),
@@ -157,9 +182,18 @@ fn single(block: &Block, style: &ArticleStyle) -> Markup {
     }
 }
 
-/// A text with ordinary spaces in place of no-break spaces.
-fn plain(text: &str) -> String {
-    text.replace('\u{a0}', " ")
+/// A text with ordinary spaces in place of no-break spaces, and with code in place of pairs of backticks.
+pub(super) fn inline(text: &str) -> Markup {
+    let text = text.replace('\u{a0}', " ");
+    let pieces: Vec<&str> = text.split('`').collect();
+    let is_paired = pieces.len() % 2 == 1;
+    html! {
+        @for (number, piece) in pieces.iter().enumerate() {
+            @if !is_paired && number > 0 { "`" (piece) }
+            @else if number % 2 == 1 { code { (piece) } }
+            @else { (piece) }
+        }
+    }
 }
 
 fn figures(figures: &Figures) -> Markup {
@@ -168,10 +202,14 @@ fn figures(figures: &Figures) -> Markup {
         "" | "summary" => name.to_owned(),
         label => format!("{label}, {name}"),
     };
-    let items: Vec<(String, &str)> = figures
+    let value = |figure: &Figure| match figure.is_time {
+        true => local_time(&figure.value),
+        false => figure.value.clone(),
+    };
+    let items: Vec<(String, String)> = figures
         .items
         .iter()
-        .map(|f| (name(&f.name), f.value.as_str()))
+        .map(|f| (name(&f.name), value(f)))
         .collect();
     if figures.are_results {
         tiles(&items)

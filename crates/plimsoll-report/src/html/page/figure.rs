@@ -1,7 +1,7 @@
 //! A chart on a page: the drawing in two widths, its key, and its values as a table.
 
 use crate::html::chart::{
-    CROSS, Chart, ChartOverlay, Column, Drawing, NARROW, WIDE, draw, variable,
+    CROSS, Chart, ChartOverlay, Column, Drawing, KeyEntry, NARROW, SMALL, WIDE, draw, variable,
 };
 use maud::{Markup, PreEscaped, html};
 
@@ -11,19 +11,29 @@ pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
         chart.extra,
         ChartOverlay::Heat(_) | ChartOverlay::Intervals(_)
     );
-    let has_crosses = chart.word_of_crosses().is_some();
-    let needs_key = has_lines && (chart.lines().count() != 1 || has_crosses);
+    let key = chart.key();
+    let is_joined = key.iter().any(|line| line.names.len() > 1);
+    let crosses = chart.word_of_crosses();
+    let needs_key = has_lines && (key.len() != 1 || is_joined || crosses.is_some());
+    let (_, end) = chart.bounds().0;
+    let time = chart.is_over_time().then(|| format!("{end}"));
     html! {
-        figure.chart id=(id) {
+        figure.chart id=(id) data-time=[time] {
             figcaption {
                 strong { (chart.title) }
-                @if !chart.about.is_empty() { " " span.about { (chart.about) } }
+                @if !chart.is_small && !chart.about.is_empty() { " " span.about { (chart.about) } }
+                @if chart.is_over_time() { " " button.whole type="button" hidden { "Whole run" } }
             }
-            @if needs_key { (key(chart)) }
+            @if needs_key { (self::key(&key, crosses)) }
             div.drawings {
-                (drawing(&draw(chart, WIDE), "wide"))
-                (drawing(&draw(chart, NARROW), "narrow"))
+                @if chart.is_small {
+                    (drawing(&draw(chart, SMALL), "small"))
+                } @else {
+                    (drawing(&draw(chart, WIDE), "wide"))
+                    (drawing(&draw(chart, NARROW), "narrow"))
+                }
                 div.cross hidden {}
+                div.brush hidden {}
                 div.values hidden {}
             }
             (values(chart))
@@ -31,16 +41,43 @@ pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
     }
 }
 
-/// Colours and names of the series, hidden from screen readers, which find the names in the table.
-fn key(chart: &Chart) -> Markup {
+/// Small charts beside each other, below the explanation and the legend of the first chart; `id` makes the id of an
+/// element from the id of its chart.
+pub(crate) fn multiples(charts: &[&Chart], id: impl Fn(&str) -> String) -> Markup {
     html! {
-        ul.key aria-hidden="true" {
-            @for (column, style) in chart.lines() {
-                li { span.swatch style=(format!("background:var({})", variable(style))) {} (column.name) }
+        @if let Some(first) = charts.first() {
+            p.about { (first.about) }
+            @if !first.shades.is_empty() {
+                ul.key.shades { @for (name, depth) in &first.shades {
+                    li { span.shade style=(format!("opacity:{depth:.2}")) {} (name) }
+                } }
             }
-            @if let Some(word) = chart.word_of_crosses() { li { (CROSS) " " (word) } }
+        }
+        div.multiples { @for chart in charts { (figure(chart, &id(&chart.id))) } }
+    }
+}
+
+/// A button for each line, which switches the line off and on, and the word for crossed points.
+fn key(lines: &[KeyEntry<'_>], crosses: Option<&str>) -> Markup {
+    html! {
+        ul.key { @for (number, line) in lines.iter().enumerate() { li {
+            button type="button" aria-pressed="true" data-switch=(number) title=[all_names(line)] {
+                // A unit is a tenth of a pixel, as in the drawings.
+                svg.swatch viewBox="0 0 260 80" aria-hidden="true" {
+                    line x1="0" y1="40" x2="260" y2="40" stroke-width="30" data-line=(number)
+                        stroke=(format!("var({})", variable(line.style))) {}
+                }
+                (line.label())
+            }
+        } }
+            @if let Some(word) = crosses { li { (CROSS) " " (word) } }
         }
     }
+}
+
+/// All names of a line whose label leaves out some.
+fn all_names(line: &KeyEntry<'_>) -> Option<String> {
+    (line.names.len() > 3).then(|| line.names.join(", "))
 }
 
 fn drawing(drawing: &Drawing, class: &str) -> Markup {

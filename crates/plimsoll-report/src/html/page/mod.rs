@@ -5,8 +5,8 @@ mod disclosure;
 mod figure;
 mod table;
 
-pub(crate) use article::UNDISCLOSED;
 pub use article::tiles;
+pub(crate) use article::{UNDISCLOSED, UNFOLDED};
 
 use crate::disclosure::Disclosure;
 use crate::document::Document;
@@ -18,7 +18,7 @@ use plimsoll_diagnostics::foreign;
 /// Style rules of every page, except the colours.
 const STYLE: &str = include_str!("page.css");
 
-/// Script that shows values under the pointer.
+/// Script of charts and of tables with rows that unfold.
 const SCRIPT: &str = include_str!("page.js");
 
 /// A page of one or several reports.
@@ -83,7 +83,7 @@ pub fn stylesheet() -> String {
     )
 }
 
-/// The script of all pages, which shows values under the pointer.
+/// The script of all pages: charts and tables answer the pointer and the keyboard.
 #[must_use]
 pub fn script() -> &'static str {
     SCRIPT

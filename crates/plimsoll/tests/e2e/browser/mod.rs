@@ -162,7 +162,7 @@ fn marks_and_the_pointer_show_the_figures_of_the_run() {
     let shown = tick(median[column].as_str().unwrap());
     assert!((shown / p50 - 1.0).abs() < 0.01, "{shown} for {p50}");
 
-    let cells = window.json("document.querySelectorAll('#heat-1 .wide rect').length");
+    let cells = window.json("document.querySelectorAll('#heat-1 rect').length");
     assert!(cells.as_u64().unwrap() > 20, "a heat map of {cells} cells");
 
     let end = ops.len() as f64 / 10.0;
@@ -180,6 +180,82 @@ fn marks_and_the_pointer_show_the_figures_of_the_run() {
         assert!((shown - ops).abs() <= ops * 0.01, "{hovered} for {ops}");
         assert_eq!(window.hover("h1", 0.5), "", "only charts show values");
     }
+}
+
+/// Labels of the time axis of each chart over time.
+fn times(window: &Window) -> Vec<Vec<f64>> {
+    serde_json::from_value(window.json(pages::TIMES)).unwrap()
+}
+
+#[test]
+fn charts_share_the_cursor_and_the_zoom_and_lines_are_switched_off() {
+    let bench = Bench::on_tmpfs();
+    let dir = run(&bench, &["--time=1500ms", "--interval=100ms"]);
+    let window = Window::open(&page(&bench, "report", std::slice::from_ref(&dir)));
+    window.size(1440, 900);
+
+    // The three operations of a closed loop coincide.
+    let key = "[...document.querySelectorAll('#throughput .key button')].map(b => b.textContent)";
+    let key: Vec<String> = serde_json::from_value(window.json(key)).unwrap();
+    assert_eq!(key.len(), 2, "{key:?}");
+    assert_eq!(key[0], "all");
+    assert!(
+        key[1].contains("read1") && key[1].contains(" and "),
+        "{key:?}"
+    );
+
+    let whole = times(&window);
+    assert!(whole.len() >= 6, "charts over time: {whole:?}");
+    let hovered = window.hover("#throughput", 0.42);
+    assert!(hovered.contains(" s\n"), "{hovered}");
+    let crosses: Vec<Option<f64>> = serde_json::from_value(window.json(pages::CROSSES)).unwrap();
+    assert_eq!(crosses.len(), whole.len());
+    let first = crosses[0].unwrap();
+    let is_same = |cross: &Option<f64>| cross.is_some_and(|at| (at - first).abs() < 0.01);
+    assert!(crosses.iter().all(is_same), "{crosses:?}");
+    let values = window.json("document.querySelectorAll('.values:not([hidden])').length");
+    assert_eq!(values, 1, "charts with values");
+    let other = window.json("document.querySelector('#percentiles .cross').hidden");
+    assert_eq!(other, true, "a chart without a time axis has no cross");
+
+    // The axis ends 5 % after the end of the run.
+    let (from, to) = (0.2 * 1.05 * 1.5, 0.6 * 1.05 * 1.5);
+    window.drag("#throughput", 0.2, 0.6);
+    let zoomed = times(&window);
+    let is_inside = |labels: &Vec<f64>| {
+        let inside = |s: &f64| (from - 0.02..to + 0.02).contains(s);
+        labels.len() >= 2 && labels.iter().all(inside)
+    };
+    assert!(zoomed.iter().all(is_inside), "{zoomed:?}");
+    for (i, (x, _)) in drawn(&window, "throughput", "read1", false)
+        .iter()
+        .enumerate()
+    {
+        let middle = (i as f64 + 0.5) / 10.0;
+        assert!((x - middle).abs() < 0.005, "point {i} at {x} s");
+    }
+    let hovered = window.hover("#latency", 0.5);
+    let at: f64 = hovered.split(' ').next().unwrap().parse().unwrap();
+    assert!((at - (from + to) / 2.0).abs() < 0.06, "{hovered}");
+    window.json("document.querySelector('#latency .whole').click()");
+    assert_eq!(times(&window), whole);
+    window.drag("#heat-1", 0.5, 0.9);
+    assert_ne!(times(&window), whole);
+    window.double_click("#latency");
+    assert_eq!(times(&window), whole);
+
+    let shown = || window.json(&format!("({})('latency')", pages::SHOWN));
+    assert_eq!(shown(), serde_json::json!([true, true, true]));
+    let pressed =
+        "document.querySelectorAll('#latency .key button')[1].getAttribute('aria-pressed')";
+    let press = "document.querySelectorAll('#latency .key button')[1].click()";
+    window.json(press);
+    assert_eq!(shown(), serde_json::json!([true, false, true]));
+    assert_eq!(window.json(pressed), "false");
+    window.json(press);
+    assert_eq!(shown(), serde_json::json!([true, true, true]));
+    assert_eq!(window.json(pressed), "true");
+    assert_eq!(window.complaints(), Vec::<String>::new());
 }
 
 #[test]

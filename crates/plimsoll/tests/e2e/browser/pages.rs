@@ -4,8 +4,9 @@
 pub const POINTS: &str = r##"(id, name) => {
   const figure = document.getElementById(id);
   const svg = figure.querySelector(".wide svg");
-  const key = [...figure.querySelectorAll(".key li")].find(li => li.textContent === name);
-  const color = key.querySelector(".swatch").style.background.match(/var\([^)]*\)/)[0];
+  const names = button => (button.title || button.textContent).split(/, | and /);
+  const key = [...figure.querySelectorAll(".key button")].find(button => names(button).includes(name));
+  const color = key.querySelector("line").getAttribute("stroke");
   const texts = [...svg.querySelectorAll("text")].filter(t => !t.hasAttribute("transform"));
   const ticks = (anchor, at) => texts
     .filter(t => t.getAttribute("text-anchor") === anchor && /^[\d.]+( [a-zµ]+)?$/i.test(t.textContent.trim()))
@@ -15,6 +16,24 @@ pub const POINTS: &str = r##"(id, name) => {
     .map(p => p.split(",").map(Number));
   return { x: ticks("middle", "x"), y: ticks("end", "y"), points };
 }"##;
+
+/// Of each chart over time, where its cross is: a share of the plotting area's width from the left, or nothing.
+pub const CROSSES: &str = r##"[...document.querySelectorAll("figure[data-time]")].map(figure => {
+  const cross = figure.querySelector(".cross");
+  if (cross.hidden) return null;
+  const box = [...figure.querySelectorAll(".drawing")].find(d => d.offsetWidth > 0).getBoundingClientRect();
+  const area = figure.querySelector(`.drawing:is(.wide, .small)`).dataset.area.split(" ").map(Number);
+  return ((cross.getBoundingClientRect().left - box.left) / box.width - area[0]) / (area[2] - area[0]);
+})"##;
+
+/// Of each chart over time, the labels of its time axis as numbers.
+pub const TIMES: &str = r##"[...document.querySelectorAll("figure[data-time]")].map(figure =>
+  [...figure.querySelectorAll(".drawing:is(.wide, .small) text.tick")].map(t => Number(t.textContent)))"##;
+
+/// Of each line of a chart, whether the chart shows the line.
+pub const SHOWN: &str = r##"id => [...document.querySelectorAll(`#${id} [data-switch]`)].map(button =>
+  [...document.querySelectorAll(`#${id} .wide [data-line="${button.dataset.switch}"]`)]
+    .some(e => getComputedStyle(e).display !== "none"))"##;
 
 /// Heads and cells of a chart's table.
 pub const TABLE: &str = r##"id => {

@@ -136,10 +136,9 @@ impl Window {
         done.result.value.unwrap_or(Value::Null)
     }
 
-    /// Moves the pointer over an element, a share of its chart's width from the left; returns
-    /// what is shown then, line by line.
-    pub fn hover(&self, selector: &str, share: f64) -> String {
-        let place = self.json(&format!(
+    /// Place in the window of an element, a share of its chart's width from the left; scrolls to the element.
+    fn place(&self, selector: &str, share: f64) -> Value {
+        self.json(&format!(
             "(() => {{
                const e = document.querySelector({selector:?});
                e.scrollIntoView({{ block: 'center', behavior: 'instant' }});
@@ -148,10 +147,41 @@ impl Window {
                const [left, , right] = drawing ? drawing.dataset.area.split(' ').map(Number) : [0, 0, 1];
                return [box.left + box.width * (left + {share} * (right - left)), box.top + box.height / 2];
              }})()"
-        ));
-        let event = serde_json::json!({ "type": "mouseMoved", "x": place[0], "y": place[1] });
+        ))
+    }
+
+    fn mouse(&self, kind: &str, place: &Value, clicks: u32) {
+        let button = if clicks > 0 { "left" } else { "none" };
+        let event = serde_json::json!({
+            "type": kind, "x": place[0], "y": place[1], "button": button, "clickCount": clicks,
+        });
         let method: Input::DispatchMouseEvent = serde_json::from_value(event).unwrap();
         self.tab.call_method(method).unwrap();
+    }
+
+    /// Drags the pointer from one share of a chart's width to another.
+    pub fn drag(&self, selector: &str, from: f64, to: f64) {
+        let [from, to] = [from, to].map(|share| self.place(selector, share));
+        self.mouse("mouseMoved", &from, 0);
+        self.mouse("mousePressed", &from, 1);
+        self.mouse("mouseMoved", &to, 1);
+        self.mouse("mouseReleased", &to, 1);
+    }
+
+    /// Clicks a chart twice.
+    pub fn double_click(&self, selector: &str) {
+        let place = self.place(selector, 0.5);
+        for clicks in [1, 2] {
+            self.mouse("mousePressed", &place, clicks);
+            self.mouse("mouseReleased", &place, clicks);
+        }
+    }
+
+    /// Moves the pointer over an element, a share of its chart's width from the left; returns
+    /// what is shown then, line by line.
+    pub fn hover(&self, selector: &str, share: f64) -> String {
+        let place = self.place(selector, share);
+        self.mouse("mouseMoved", &place, 0);
         let shown = self.json(
             "[...document.querySelectorAll('.values:not([hidden]) div')].map(d => d.textContent).join('\\n')",
         );
