@@ -453,7 +453,7 @@ fn a_file_that_is_gone_is_neither_locked_nor_downgraded() {
             .into();
             let done = match op {
                 Op::Lock => client.lock_and_unlock(&writer, 0, 10).await,
-                _ => client.close(&writer).await,
+                _ => client.close(&writer).await.map(drop),
             };
             assert_eq!(done, Err(gone));
             assert_eq!(told.calls_of(call), 1);
