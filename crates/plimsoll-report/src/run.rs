@@ -16,19 +16,15 @@ use plimsoll_results::{
 /// The report on a run, without charts.
 #[must_use]
 pub fn document(run: &Run) -> Document {
-    with(run, vec![], vec![])
+    with_charts(run, vec![])
 }
 
-/// The report on a run with its charts, and with the size of the data and the warm-up among the facts, for pages.
+/// The report on a run with its charts.
 #[must_use]
 pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
-    with(run, charts, data_and_warm_up(run))
-}
-
-fn with(run: &Run, charts: Vec<Chart>, facts: Vec<Figure>) -> Document {
     let verdict = run.validity.verdict;
     let mut document = Document::new(&run.workload, verdict.to_string(), verdict.into());
-    document.head = head(run, facts);
+    document.head = head(run);
     document
         .section("achieved", "Achieved", achieved(run))
         .section("load", "Load", mix::achieved(run))
@@ -82,8 +78,8 @@ fn data_and_warm_up(run: &Run) -> Vec<Figure> {
     facts
 }
 
-/// Reasons of the verdict, promises and qualifiers, and facts about the run; `more` facts precede the start of the run.
-fn head(run: &Run, more: Vec<Figure>) -> Vec<Block> {
+/// Reasons of the verdict, promises and qualifiers, and facts about the run.
+fn head(run: &Run) -> Vec<Block> {
     // A broken promise has a line of its own.
     let mut reasons = run.validity.reasons.clone();
     reasons.retain(|reason| reason.code != Promise::BROKEN);
@@ -136,7 +132,7 @@ fn head(run: &Run, more: Vec<Figure>) -> Vec<Block> {
         }
         facts.push(Figure::new("files in", files));
     }
-    facts.extend(more);
+    facts.extend(data_and_warm_up(run));
     facts.push(Figure::time("started", &run.started_at));
     facts.push(Figure::new(&run.program.name, &run.program.version));
     head.push(Block::facts(facts));
