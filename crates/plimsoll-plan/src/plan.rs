@@ -184,8 +184,8 @@ impl Plan {
         OperationId(self.operations.len() as u32 - 1)
     }
 
-    /// Adds a row to the results for each procedure that a target calls on a server, and for each row of closes a row of
-    /// the closes that call no procedure.
+    /// Adds a row to the results for each procedure that a target calls on a server, and a row of local closes for each
+    /// row of closes.
     pub fn add_procedures(&mut self, names: &[&str]) {
         if names.is_empty() {
             return;
@@ -199,8 +199,8 @@ impl Plan {
         }
     }
 
-    /// For each row of the results, the row of its closes that call no procedure of the target's server; `None` without
-    /// such a row.
+    /// For each row of the results, the row of local closes; `None` for rows other than closes, and if the target has no
+    /// server.
     #[must_use]
     pub fn local_closes(&self) -> Vec<Option<OperationId>> {
         let rows = (0..).map(OperationId).zip(&self.operations);

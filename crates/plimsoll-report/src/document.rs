@@ -158,7 +158,8 @@ pub struct Table {
     pub breaks: Vec<usize>,
     /// Sentences below the table that explain marks and columns.
     pub notes: Vec<String>,
-    /// Rows that a row stands for, by the index of the row; only pages show them, on request.
+    /// Rows that a row stands for, by the index of the row. A page shows the rows on request, and
+    /// [`Document::with_details`] in the table.
     pub folded: BTreeMap<usize, Vec<Row>>,
 }
 
@@ -217,6 +218,19 @@ impl Document {
     /// Adds a section to the appendix unless it is empty.
     pub fn append(&mut self, id: &'static str, title: &str, blocks: Vec<Block>) -> &mut Self {
         self.appendix.extend(Section::new(id, title, blocks));
+        self
+    }
+
+    /// The document with its appendix among the sections, and with all rows of its tables.
+    #[must_use]
+    pub fn with_details(mut self) -> Self {
+        self.sections.append(&mut self.appendix);
+        let blocks = self.sections.iter_mut().flat_map(|s| &mut s.blocks);
+        for block in blocks {
+            if let Block::Table(table) = block {
+                table.unfold();
+            }
+        }
         self
     }
 
@@ -447,7 +461,7 @@ impl Figure {
         }
     }
 
-    /// A named time of day: RFC 3339, in UTC.
+    /// A figure whose value is a time of day in UTC (RFC 3339).
     pub fn time(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             is_time: true,
@@ -504,6 +518,17 @@ impl Table {
             caption: caption.into(),
             head: head.into_iter().map(Into::into).collect(),
             ..Self::default()
+        }
+    }
+
+    /// Inserts the rows that a row stands for below the row and its details.
+    fn unfold(&mut self) {
+        for (at, rows) in std::mem::take(&mut self.folded).into_iter().rev() {
+            let details = self.rows[at + 1..].iter().take_while(|row| row.nested);
+            let end = at + 1 + details.count();
+            let nested = true;
+            let rows = rows.into_iter().map(|row| Row { nested, ..row });
+            self.rows.splice(end..end, rows);
         }
     }
 

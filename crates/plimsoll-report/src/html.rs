@@ -29,5 +29,5 @@ pub mod timeline;
 
 pub use loaded_result::LoadedResult;
 pub(crate) use loaded_result::name_of;
-pub use op_name::{OpName, RowName, label};
+pub use op_name::{OpName, label};
 pub use run_data::RunData;

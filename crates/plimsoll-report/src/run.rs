@@ -3,15 +3,12 @@
 use crate::document::{Block, Document, Figure, Line, Table};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::html::chart::Chart;
-use crate::html::page::UNFOLDED;
 use crate::operation_table::{call_table, latency_figures, operation_table, unfolding_table};
 use crate::text::{error_counts, list};
 use crate::{client, confidence, events, hosts, mix, simulation, stages, standstill, verification};
 use plimsoll_measure::{RankStage, RuledPhase, RuledWait};
 use plimsoll_plan::{ByteSum, Bytes, Count, Promise, Requirement, counted, scaled};
-use plimsoll_results::{
-    CompletedFigures, OperationFigures, OperationGroup, Percentile, Run, Stage, Summary,
-};
+use plimsoll_results::{CompletedFigures, OperationFigures, Percentile, Run, Stage, Summary};
 
 /// The report on a run, without charts.
 #[must_use]
@@ -41,7 +38,6 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
             "Confidence",
             Block::table(confidence::table(run)).into_iter().collect(),
         )
-        .append(UNFOLDED, "Rows of the workload", grouped_rows(run))
         .append("resources", "Resources of the client", client::tables(run))
         .append("ranks", "Ranks", ranks(run))
         .append("parameters", "Parameters and files", parameters(run))
@@ -227,17 +223,18 @@ fn events(run: &Run) -> Vec<Block> {
 const GROUPED: &str = "×N: N rows of the workload whose names differ only in a final number; `plimsoll report --details` \
                        shows each row";
 
-/// Figures of the workload's operations, with one row for each group of similar rows in the place of the first; beside
-/// the row of a group, the rows of the group.
+/// Entries of the table of operations: each operation alone, or a group of similar operations in the place of the group's
+/// first operation. An entry has its figures and, for a group, the operations of the group.
 pub(crate) fn grouped(run: &Run) -> Vec<(OperationFigures, Vec<&OperationFigures>)> {
     let mut entries: Vec<(OperationFigures, Vec<&OperationFigures>)> = vec![];
     for row in &run.operations {
-        let Some(group) = group_of(run, row) else {
+        let mut groups = run.groups.iter();
+        let Some(group) = groups.find(|group| group.contains(row.kind, &row.name)) else {
             entries.push((row.clone(), vec![]));
             continue;
         };
         let together = OperationFigures {
-            name: format!("{} ×{}", group.figures.name, group.rows),
+            name: group.label(),
             ..group.figures.clone()
         };
         match entries.iter_mut().find(|(known, _)| *known == together) {
@@ -248,22 +245,6 @@ pub(crate) fn grouped(run: &Run) -> Vec<(OperationFigures, Vec<&OperationFigures
     entries
 }
 
-fn group_of<'a>(run: &'a Run, row: &OperationFigures) -> Option<&'a OperationGroup> {
-    let mut groups = run.groups.iter();
-    groups.find(|group| group.contains(row.kind, &row.name))
-}
-
-/// Table of the rows of all groups.
-fn grouped_rows(run: &Run) -> Vec<Block> {
-    let rows = run.operations.iter();
-    let rows = rows.filter(|row| group_of(run, row).is_some());
-    let rows: Vec<OperationFigures> = rows.cloned().collect();
-    let percentiles = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
-    let table = operation_table("Rows of the groups", &rows, percentiles);
-    Block::table(table).into_iter().collect()
-}
-
-/// Tables of the operations, in total or in each stage, and of the target's calls.
 fn operations(run: &Run) -> Vec<Block> {
     let percentiles = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
     let of_stages = stages::operations(run);

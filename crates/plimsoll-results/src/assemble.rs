@@ -343,7 +343,7 @@ fn tables(
         let is_used = is_row_used(t);
         let is_hidden = matches!(op.kind, OpKind::Prepare | OpKind::LocalClose)
             || hidden_if_unused.contains(&OperationId(id))
-            // All closes of the row are in the other row.
+            // All closes of the row are local.
             || local_closes[id as usize].is_some_and(|local| is_row_used(&rows[local.0 as usize]));
         match op.kind {
             OpKind::Rpc if is_used => procedures.push(figures(gap)),

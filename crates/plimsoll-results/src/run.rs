@@ -317,6 +317,12 @@ impl OperationGroup {
         }
     }
 
+    /// Name of the group in tables, such as `readfile ×10`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{} ×{}", self.figures.name, self.rows)
+    }
+
     /// Whether the group has the row of the operations `name` of a kind.
     #[must_use]
     pub fn contains(&self, kind: OpKind, name: &str) -> bool {

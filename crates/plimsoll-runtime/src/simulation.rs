@@ -43,7 +43,8 @@ pub enum SimulationEnd {
     Deadlock(Vec<String>),
     /// Simulated time has reached the limit; names of the remaining threads.
     TimeLimit(Vec<String>),
-    /// The process has used the limit of processor time, or none for as long: the named thread neither waits nor ends.
+    /// The named thread neither waits nor ends: the process has reached the limit of processor time, or has used almost no
+    /// processor time for a real time as long as the limit.
     Livelock(String),
 }
 
@@ -105,7 +106,7 @@ fn note_panics() {
     });
 }
 
-/// Processor time that a running simulation uses at least in each period of its limit.
+/// Minimum processor time that a simulation without a livelock uses in a real time as long as the limit.
 const MIN_PROGRESS: Duration = Duration::from_millis(1);
 
 /// Processor time of all threads of this process.
@@ -137,9 +138,9 @@ impl Simulation {
         SimulationHandle(self.shared.clone())
     }
 
-    /// Runs until all processes have ended, or until a limit of simulated time or of processor time. The limit of
-    /// processor time `busy` does not depend on other programs of the machine; a run that uses no processor time during
-    /// `busy` of real time ends, too. Threads that remain at a limit never continue, and keep their memory.
+    /// Runs until all processes have ended, until the limit of simulated time, or until a livelock. A livelock is a run
+    /// that uses the processor time `busy`, or almost no processor time for a real time of `busy`; other programs of the
+    /// machine make no livelock. Threads that remain at a limit never continue, and keep their memory.
     #[must_use]
     pub fn run(self, simulated: Duration, busy: Duration) -> SimulationEnd {
         let mut scheduler = self.shared.lock();

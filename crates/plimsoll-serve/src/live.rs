@@ -11,7 +11,7 @@ use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{Count, OpKind};
 use plimsoll_report::html::charts::{TimeSeriesInput, mark_times, over_time};
 use plimsoll_report::html::timeline::{Point, Timeline, WindowSpan};
-use plimsoll_report::html::{OpName, page};
+use plimsoll_report::html::{OpName, label, page};
 use plimsoll_report::{duration_text, latency, mib_per_s, rate};
 use plimsoll_results::{
     IntervalRow, LatencyKind, LiveDir, LiveEvent, LiveLocation, LiveReader, per_second,
@@ -173,11 +173,7 @@ impl Progress {
         named.sort_by_key(|(_, t)| std::cmp::Reverse(t.ops));
         let operation = |((name, kind), _): &(&(String, String), _)| {
             let shared = named.iter().filter(|((n, _), _)| n == name).count() > 1;
-            let label = match shared {
-                true => format!("{name} ({kind})"),
-                false => name.clone(),
-            };
-            OpName::of_row(name, kind, label, LatencyKind::Service)
+            OpName::of_row(name, kind, label(name, kind, shared), LatencyKind::Service)
         };
         let operations: Vec<OpName> = named.iter().map(operation).collect();
         let begin = first.interval;

@@ -236,7 +236,7 @@ pub(crate) struct RowInfo {
     pub(crate) counts: bool,
     /// Whether the operation of the row moves data.
     pub(crate) moves: bool,
-    /// Row of the closes of this row that call no procedure of the target's server.
+    /// Row of local closes, for a row of closes on a target with a server.
     pub(crate) local_close: Option<u32>,
 }
 

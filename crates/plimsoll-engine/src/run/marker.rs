@@ -362,8 +362,8 @@ struct Inspected {
     marker: Option<Vec<u8>>,
 }
 
-/// Reads the entries, the claim and the marker of a guarded directory; `None` if the directory is missing. Another run
-/// may remove the directory at any time, after which a server does not know the directory's handle.
+/// Reads the entries, the claim and the marker of a guarded directory; `None` if the directory is missing. If
+/// another run removes the directory during the reading, an NFS server answers that the handle is stale.
 async fn inspect(
     target: &dyn Target,
     session: &mut dyn SetupSession,

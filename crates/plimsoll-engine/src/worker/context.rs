@@ -27,9 +27,10 @@ macro_rules! timed {
         match $worker.context.begin($row) {
             Ok(begun) => {
                 let result = $call;
+                let end = $worker.context.now();
                 $worker
                     .context
-                    .finish($row, $subject, begun, $bytes, result)
+                    .finish(end, $row, $subject, begun, $bytes, result)
             }
             Err(exit) => Err(exit),
         }
@@ -205,7 +206,8 @@ impl WorkerContext {
     ) -> Result<Option<T>, WorkerExit> {
         let begun = self.begin(row)?;
         let result = work.await;
-        self.finish(row, subject, begun, bytes, result)
+        let end = self.now();
+        self.finish(end, row, subject, begun, bytes, result)
     }
 
     /// Begins an operation, and charges the operation to the budget if the worker has a budget.
@@ -227,64 +229,15 @@ impl WorkerContext {
         StartedOp { cpu, start }
     }
 
-    /// Ends an operation. The first step is the reading of the clock. Returns `None` if the operation failed and
-    /// failures are counted.
+    /// Reading of the lane's clock, which ends an operation.
+    #[inline(always)]
+    pub(crate) fn now(&self) -> Nanos {
+        self.lane.now()
+    }
+
+    /// Ends an operation whose call returned at `end`. Returns `None` if the operation failed and failures are counted.
     #[inline(always)]
     pub(crate) fn finish<T>(
-        &mut self,
-        row: u32,
-        subject: OpSubject,
-        begun: StartedOp,
-        bytes: impl FnOnce(&T) -> u64,
-        result: Result<T, OpError>,
-    ) -> Result<Option<T>, WorkerExit> {
-        let end = self.lane.now();
-        self.finish_ended(end, row, subject, begun, bytes, result)
-    }
-
-    /// Ends a close. `is_local` tells whether a successful close sent no call to the target's server; the summary does
-    /// not count such a close. The first step is the reading of the clock.
-    #[inline(always)]
-    pub(crate) fn finish_close(
-        &mut self,
-        row: u32,
-        subject: OpSubject,
-        begun: StartedOp,
-        result: Result<(), OpError>,
-        is_local: impl FnOnce() -> bool,
-    ) -> Result<Option<()>, WorkerExit> {
-        let end = self.lane.now();
-        match self.shared.rows[row as usize].local_close {
-            Some(local) if result.is_ok() && is_local() => {
-                self.record_local_close(row, local, &begun, end).map(Some)
-            }
-            _ => self.finish_ended(end, row, subject, begun, |()| 0, result),
-        }
-    }
-
-    /// Records a close of the row `row` in the row `local`, and returns the close's part of the budget. The close counts
-    /// for the worker's caps, so that the workload is the same on all targets.
-    #[inline(never)]
-    fn record_local_close(
-        &mut self,
-        row: u32,
-        local: u32,
-        begun: &StartedOp,
-        end: Nanos,
-    ) -> Result<(), WorkerExit> {
-        if !std::mem::take(&mut self.owes_budget) {
-            self.budget = self.budget.map(|left| left + 1);
-        }
-        self.recorder
-            .record(local, OpTimes::unpaced(begun.start, end), 0);
-        self.end_cpu_sample(local, begun, end);
-        self.charge(row, 0);
-        self.in_flight.end();
-        self.check_deadline(end)
-    }
-
-    #[inline(always)]
-    fn finish_ended<T>(
         &mut self,
         end: Nanos,
         row: u32,
@@ -327,6 +280,27 @@ impl WorkerContext {
         }
         self.recorder
             .record(row, OpTimes::unpaced(begun.start, end), moved);
+        self.in_flight.end();
+        self.check_deadline(end)
+    }
+
+    /// Records a close of the row `row` that sent no call to the target's server in the row `local`, and returns the
+    /// close's part of the budget. The worker's caps charge the close, so that the workload is the same on all targets.
+    #[inline(never)]
+    pub(crate) fn record_local_close(
+        &mut self,
+        row: u32,
+        local: u32,
+        begun: &StartedOp,
+        end: Nanos,
+    ) -> Result<(), WorkerExit> {
+        if !std::mem::take(&mut self.owes_budget) {
+            self.budget = self.budget.map(|left| left + 1);
+        }
+        self.recorder
+            .record(local, OpTimes::unpaced(begun.start, end), 0);
+        self.end_cpu_sample(local, begun, end);
+        self.charge(row, 0);
         self.in_flight.end();
         self.check_deadline(end)
     }

@@ -1,4 +1,4 @@
-//! The answer of a comparison in a sentence for each further result.
+//! Headlines of a comparison: a sentence for each result after the first, which compares the result with the first.
 
 use super::{ChangeVerdict, Comparison, Metric, Row, Value, show::percent};
 use crate::document::{Block, Line, Tone};
@@ -6,7 +6,7 @@ use crate::format::precise_percent;
 use crate::percentiles::marked;
 use plimsoll_plan::counted;
 
-/// A result and its figure, beside the first result and its figure.
+/// A figure of the first result and of a further result, each with the result's name.
 struct Pair<'a> {
     metric: Metric,
     first: (&'a str, &'a Value),
@@ -52,7 +52,7 @@ impl Comparison {
         (1..self.sets.len()).map(|i| line(sentence(i))).collect()
     }
 
-    /// The sentence on all operations together, or on the highest valid load of a curve.
+    /// Headline on all operations together, or on the highest valid load of a curve.
     fn of_total(&self, row: &Row, i: usize) -> (String, Tone) {
         let without = |label: &str| {
             let figure = row.metric.title();
@@ -72,12 +72,12 @@ impl Comparison {
             other: (labels.1, other),
         };
         match self.load_axis {
-            None => pair.sentence(self.tests.tested),
+            None => pair.sentence(),
             Some(_) => (pair.of_curves(), Tone::Plain),
         }
     }
 
-    /// The sentence on all configurations of a profile.
+    /// Headline on all configurations of a profile.
     fn of_configurations(&self, metric: Metric, i: usize) -> (String, Tone) {
         let (figure, first, other) = (metric.title(), &self.labels[0], &self.labels[i]);
         let rows = self.rows.iter().filter(|r| r.metric == metric);
@@ -106,7 +106,7 @@ impl Comparison {
                 (text, Tone::Plain)
             }
             Some(statement) => {
-                let why = reason(statement, self.tests.tested);
+                let why = statement.words();
                 let text = format!("no statement on {figure} of {other} and {first}: {why}");
                 (text, Tone::Doubtful)
             }
@@ -133,7 +133,7 @@ impl Pair<'_> {
         })
     }
 
-    /// What the first figure and the second figure say about each other.
+    /// The ratio of the figures in words, such as `after is 12 % faster than before`.
     fn verdict(&self) -> String {
         let ((first, _), (other, _)) = (self.first, self.other);
         let title = self.metric.title();
@@ -157,8 +157,8 @@ impl Pair<'_> {
         }
     }
 
-    /// The sentence on a figure of runs; `tested` is the number of tested figures.
-    fn sentence(&self, tested: usize) -> (String, Tone) {
+    /// Headline on a figure of runs.
+    fn sentence(&self) -> (String, Tone) {
         let (title, figures) = (self.metric.title(), self.figures());
         let ((first, _), (other, value)) = (self.first, self.other);
         let change = value
@@ -190,7 +190,7 @@ impl Pair<'_> {
                 (text, Tone::Plain)
             }
             statement => {
-                let why = reason(statement, tested);
+                let why = statement.words();
                 let text = format!(
                     "no statement on the difference of {title} between {first} and {other} ({figures}{change}): {why}"
                 );
@@ -199,7 +199,7 @@ impl Pair<'_> {
         }
     }
 
-    /// The sentence on the highest valid load of curves, which are not tested.
+    /// Headline on the highest valid load of curves, which are not tested.
     fn of_curves(&self) -> String {
         let ((first, base), (other, value)) = (self.first, self.other);
         match base.mean == value.mean {
@@ -211,23 +211,4 @@ impl Pair<'_> {
             false => format!("{} ({}, not tested)", self.verdict(), self.figures()),
         }
     }
-}
-
-/// Reason why there is no statement, in a clause.
-fn reason(statement: ChangeVerdict, tested: usize) -> String {
-    let fixed = match statement {
-        ChangeVerdict::OneRunEach => "each result has one run",
-        ChangeVerdict::TooFewRuns => "too few runs for a test",
-        ChangeVerdict::Drift => "the runs drift",
-        ChangeVerdict::MeasuredApart => "the results were measured one after the other",
-        ChangeVerdict::NotKnown => "a figure is not known exactly",
-        ChangeVerdict::NotDecided => {
-            return format!(
-                "the runs do not overlap, but are too few to exclude chance among {}",
-                counted(tested as u64, "figure", "figures")
-            );
-        }
-        other => other.words(),
-    };
-    fixed.to_owned()
 }

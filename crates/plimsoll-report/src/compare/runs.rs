@@ -3,6 +3,7 @@
 use super::order::{confounder, drift_warning};
 use super::{ALL, ComparedResult, Comparison, Metric, Row, Value, distinct};
 use crate::format::MIB;
+use crate::html::label;
 use crate::percentiles::{LOWER_BOUND_NOTE, PercentileKind, UNCERTAIN_NOTE, marked};
 use crate::standstill;
 use plimsoll_plan::Bytes;
@@ -270,16 +271,14 @@ pub(crate) fn operation_names<'a>(
     let occurred = all.filter(|o| o.kind.counts() && o.ops + o.errors + o.in_flight > 0);
     let keys = distinct(occurred.map(|o| (o.name.clone(), o.kind.to_string())));
     let named = |key: (String, String)| {
-        let name = match runs.clone().any(|r| is_shared(r, &key.0)) {
-            true => format!("{} ({})", key.0, key.1),
-            false => key.0.clone(),
-        };
-        (name, key)
+        let is_shared = runs.clone().any(|r| is_shared(r, &key.0));
+        (label(&key.0, &key.1, is_shared), key)
     };
     keys.into_iter().map(named).collect()
 }
 
-/// Operation of a row, by name and kind.
+/// Operations of a row, by name and kind.
+#[derive(PartialEq, Eq)]
 pub(crate) enum RowKey {
     /// All operations together.
     All,
@@ -294,42 +293,33 @@ pub(crate) struct OperationRow {
     /// Name in tables, such as `readfile ×10`.
     pub(crate) name: String,
     pub(crate) key: RowKey,
-    /// Whether a row of a group has the operation.
+    /// Whether tables show the operation only in the row of its group.
     pub(crate) is_in_group: bool,
 }
 
 /// Rows of all operations that count, each group before its operations. A group has a row if all runs with operations
 /// of the group have the same group.
 pub(crate) fn operation_rows<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<OperationRow> {
-    let names = operation_names(runs.clone());
     let mut rows: Vec<OperationRow> = Vec::new();
-    let mut known: Vec<&OperationGroup> = Vec::new();
-    for (name, key) in names {
-        let mut groups = runs.clone().flat_map(|r| &r.groups);
-        let has_kind = |g: &&OperationGroup| g.figures.kind.to_string() == key.1;
-        let group = groups.find(|g| has_kind(g) && g.contains(g.figures.kind, &key.0));
-        let group = group.filter(|group| runs.clone().all(|run| has_group(run, group)));
-        let is_known = |of: &OperationGroup| {
-            let same = |g: &&OperationGroup| g.contains(of.figures.kind, &of.figures.name);
-            known.iter().any(same)
+    for (name, key) in operation_names(runs.clone()) {
+        let has_row = |g: &&OperationGroup| {
+            let kind = g.figures.kind;
+            kind.to_string() == key.1 && g.contains(kind, &key.0)
         };
-        if let Some(group) = group.filter(|group| !is_known(group)) {
-            let of = &group.figures;
-            let is_shared = runs.clone().any(|run| {
-                let same = run.groups.iter().filter(|g| g.figures.name == of.name);
-                same.count() > 1
-            });
-            let kind = if is_shared {
-                format!(" ({})", of.kind)
-            } else {
-                String::new()
-            };
-            rows.push(OperationRow {
-                name: format!("{} ×{}{kind}", of.name, group.rows),
-                key: RowKey::Group((of.name.clone(), of.kind.to_string())),
-                is_in_group: false,
-            });
-            known.push(group);
+        let mut groups = runs.clone().flat_map(|run| &run.groups);
+        let group = groups.find(has_row);
+        let group = group.filter(|group| runs.clone().all(|run| has_group(run, group)));
+        if let Some(group) = group {
+            let of = RowKey::Group((group.figures.name.clone(), key.1.clone()));
+            if rows.iter().all(|row| row.key != of) {
+                let same = |g: &&OperationGroup| g.figures.name == group.figures.name;
+                let is_shared = |run: &Run| run.groups.iter().filter(same).count() > 1;
+                rows.push(OperationRow {
+                    name: label(&group.label(), &key.1, runs.clone().any(is_shared)),
+                    key: of,
+                    is_in_group: false,
+                });
+            }
         }
         rows.push(OperationRow {
             name,

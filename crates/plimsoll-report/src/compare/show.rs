@@ -110,7 +110,7 @@ fn legend(comparison: &Comparison) -> impl Iterator<Item = Block> {
 const GROUPED: &str =
     "×N: N rows whose names differ only in a final number; --format json has each row";
 
-/// The answer, warnings about its limits, and the results.
+/// Headlines, warnings, and the list of the results.
 fn head(comparison: &Comparison) -> Vec<Block> {
     let mut head = comparison.headlines();
     let warnings = comparison.warnings.iter();
@@ -137,7 +137,7 @@ fn figures(comparison: &Comparison) -> Vec<Block> {
     blocks
 }
 
-/// The answer, the results and the figures.
+/// Headlines, results and figures of a comparison.
 #[must_use]
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let mut blocks = head(comparison);

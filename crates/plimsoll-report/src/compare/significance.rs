@@ -61,18 +61,18 @@ pub enum ChangeVerdict {
 }
 
 impl ChangeVerdict {
-    /// The statement in words.
+    /// The statement, or the reason why there is none, in a clause.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Base => "base",
-            Self::OneRunEach => "one run each: no statement",
+            Self::OneRunEach => "one run each",
             Self::TooFewRuns => "too few runs for a test",
-            Self::Drift => "no statement: the runs drift",
-            Self::MeasuredApart => "no statement: measured one after the other",
+            Self::Drift => "the runs drift",
+            Self::MeasuredApart => "measured one after the other",
             Self::Same => "the same in every run",
-            Self::Offered => "set by the schedule: not tested",
-            Self::NotKnown => "not known exactly: not tested",
+            Self::Offered => "set by the schedule",
+            Self::NotKnown => "not known exactly",
             Self::Real => "real",
             Self::NotShown => "may be chance",
             Self::NotDecided => "no overlap, but too few runs to exclude chance",

@@ -3,7 +3,7 @@
 use crate::html::latency_distribution::{
     LatencyDistribution, LatencyDistributions, MAX_HEAT_COLUMNS,
 };
-use crate::html::op_name::{OpName, RowName};
+use crate::html::op_name::{OpName, RowName, label};
 use crate::html::timeline::{Timeline, WindowSpan};
 use crate::run::grouped;
 use plimsoll_results::{
@@ -101,9 +101,9 @@ fn operations(run: &Run) -> Vec<OpName> {
             rows => rows.iter().map(|row| name(row)).collect(),
         },
         kind: o.kind.to_string(),
-        label: match names.iter().filter(|name| **name == o.name).count() {
-            0 | 1 => o.name.clone(),
-            _ => format!("{} ({})", o.name, o.kind),
+        label: {
+            let is_shared = names.iter().filter(|name| **name == o.name).count() > 1;
+            label(&o.name, &o.kind.to_string(), is_shared)
         },
         latency: o.latency_kind(),
     };

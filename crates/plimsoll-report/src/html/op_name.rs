@@ -1,6 +1,6 @@
 //! Names of operations on pages.
 
-use plimsoll_results::{IntervalRow, LatencyKind, OperationFigures, Run};
+use plimsoll_results::{IntervalRow, LatencyKind};
 
 /// Name and kind of a row of the results, or of a group of similar rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct OpName {
     pub latency: LatencyKind,
 }
 
-/// Name of a row of the results.
+/// Name of a row of the results, and the kind of latency that the row has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowName {
     /// Name in the workload.
@@ -46,12 +46,11 @@ impl OpName {
     }
 }
 
-/// Name of a row on a page, followed by its kind if another row has the same name.
+/// Name of a row or a group in tables and charts; with the kind if another row or group has the same name.
 #[must_use]
-pub fn label(run: &Run, operation: &OperationFigures) -> String {
-    let same = |o: &&OperationFigures| o.name == operation.name;
-    match run.operations.iter().filter(same).count() {
-        0 | 1 => operation.name.clone(),
-        _ => format!("{} ({})", operation.name, operation.kind),
+pub fn label(name: &str, kind: &str, is_shared: bool) -> String {
+    match is_shared {
+        true => format!("{name} ({kind})"),
+        false => name.to_owned(),
     }
 }

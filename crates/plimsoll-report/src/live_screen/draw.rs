@@ -306,38 +306,20 @@ struct Column {
     cell: fn(&OperationRow) -> String,
 }
 
+impl Column {
+    const fn new(name: &'static str, width: u16, cell: fn(&OperationRow) -> String) -> Self {
+        Self { name, width, cell }
+    }
+}
+
 /// Columns of figures beside the name of the operation; a narrow screen drops the last columns.
 const COLUMNS: [Column; 6] = [
-    Column {
-        name: "ops/s",
-        width: 10,
-        cell: |op| rate(op.ops_per_s),
-    },
-    Column {
-        name: "mean",
-        width: 9,
-        cell: |op| latency_cell(op.mean_ms),
-    },
-    Column {
-        name: "p99",
-        width: 9,
-        cell: |op| latency_cell(op.p99_ms),
-    },
-    Column {
-        name: "errors",
-        width: 8,
-        cell: |op| op.errors.to_string(),
-    },
-    Column {
-        name: "max",
-        width: 9,
-        cell: |op| latency_cell(op.max_ms),
-    },
-    Column {
-        name: "MiB/s",
-        width: 9,
-        cell: |op| mib_per_s(op.bytes_per_s),
-    },
+    Column::new("ops/s", 10, |op| rate(op.ops_per_s)),
+    Column::new("mean", 9, |op| latency_cell(op.mean_ms)),
+    Column::new("p99", 9, |op| latency_cell(op.p99_ms)),
+    Column::new("errors", 8, |op| op.errors.to_string()),
+    Column::new("max", 9, |op| latency_cell(op.max_ms)),
+    Column::new("MiB/s", 9, |op| mib_per_s(op.bytes_per_s)),
 ];
 
 /// Minimum width of the names of operations.

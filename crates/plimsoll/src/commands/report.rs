@@ -128,12 +128,11 @@ fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     each.collect::<Vec<_>>().join("\n")
 }
 
-/// The document, with its appendix as sections if the user wants details.
-fn detailed(mut document: Document, args: &ReportArgs) -> Document {
-    if args.details {
-        document.sections.append(&mut document.appendix);
+fn detailed(document: Document, args: &ReportArgs) -> Document {
+    match args.details {
+        true => document.with_details(),
+        false => document,
     }
-    document
 }
 
 /// Report on results that Plimsoll measured. An HTML page also has the reports on repeated runs and on the runs of a

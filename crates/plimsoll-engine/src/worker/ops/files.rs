@@ -121,12 +121,20 @@ impl<S: Session> Worker<S> {
         };
         let begun = self.context.begin(row)?;
         let result = self.session.close(handle).await;
-        let is_local = || self.session.was_close_local();
-        let done = self
-            .context
-            .finish_close(row, at.subject(), begun, result, is_local);
+        let end = self.context.now();
+        let is_local = result.is_ok() && self.session.was_close_local();
+        let local = self.context.shared.rows[row as usize].local_close;
+        let done = match local.filter(|_| is_local) {
+            Some(local) => self.context.record_local_close(row, local, &begun, end),
+            None => {
+                let done = self
+                    .context
+                    .finish(end, row, at.subject(), begun, |()| 0, result);
+                done.map(|_| ())
+            }
+        };
         self.note_closed(at);
-        done.map(|_| ())
+        done
     }
 
     /// Lets other workers delete the file. Must be called after the file's close, which may still write the file.

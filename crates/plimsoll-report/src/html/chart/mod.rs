@@ -106,7 +106,7 @@ impl Column {
     }
 }
 
-/// A line of a chart in the chart's key.
+/// Entry of a chart's legend: a line and the series that the line stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyEntry<'a> {
     /// Names of the series that the line stands for, at least one.
@@ -263,7 +263,7 @@ impl Chart {
         self.lines().map(above).collect()
     }
 
-    /// Values on the first axis that are drawn or that the chart reaches.
+    /// Values on the first axis that are drawn or that `reach` adds.
     pub(crate) fn xs(&self) -> Vec<f64> {
         let mut xs = self.at.clone();
         match &self.extra {

@@ -250,8 +250,8 @@ impl<'a> Loads<'a> {
     }
 }
 
-/// Minimum ratio of the largest to the smallest latency of a logarithmic axis: on a linear axis, a curve's hump would
-/// hide the latencies of all lower loads.
+/// Minimum ratio of the largest to the smallest latency of a logarithmic axis: on a linear axis, long latencies would
+/// flatten the latencies of all other loads.
 const MIN_RATIO_OF_LOG_AXIS: f64 = 20.0;
 
 /// Axis of latencies: logarithmic if the latencies differ much.

@@ -323,8 +323,8 @@ impl TimeSeriesInput<'_> {
     }
 }
 
-/// Style of each line, from series as pairs of an operation's number and the line's number; lines are numbered in their
-/// order, and the least number is the first. An operation has the same colour in all charts unless two lines would have
+/// Style of each line. `series` has the number of each operation with the number of its line; the numbers of new lines
+/// ascend from the number of the first line. An operation has the same colour in all charts unless two lines would have
 /// the same colour.
 fn styles(series: impl Iterator<Item = (usize, usize)>) -> Vec<SeriesStyle> {
     let mut operations: Vec<usize> = vec![];
@@ -341,7 +341,7 @@ fn styles(series: impl Iterator<Item = (usize, usize)>) -> Vec<SeriesStyle> {
     operations.into_iter().enumerate().map(style).collect()
 }
 
-/// Adds a series to the line of a style, which other series may have begun.
+/// Adds a column in a style. A column in the style of an earlier column shares the line of the earlier column.
 fn add_to_line(
     columns: &mut Vec<Column>,
     name: &str,
@@ -356,7 +356,7 @@ fn add_to_line(
     });
 }
 
-/// Least and greatest of values.
+/// Minimum and maximum of values; `None` without values.
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values.fold(None, |range, v| {
         let (min, max) = range.unwrap_or((v, v));

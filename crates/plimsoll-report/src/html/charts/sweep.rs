@@ -1,6 +1,7 @@
 //! Charts of sweeps over one or two parameters.
 
 use super::MIN_HEAT_LEVEL;
+use super::curve::INVALID;
 use super::loads::Loads;
 use crate::html::chart::{Axis, Cell, Chart, ChartOverlay, Column, Scale, Unit};
 use plimsoll_results::{
@@ -72,7 +73,7 @@ fn lines(sweep: SeriesOf<'_, Sweep>, over: ValueAxis) -> Vec<Chart> {
     vec![
         loads.percentiles(&sweep.first_plan().promises),
         loads.latency_over_throughput(),
-        loads.throughput("invalid"),
+        loads.throughput(INVALID),
     ]
 }
 

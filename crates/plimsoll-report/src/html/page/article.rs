@@ -12,9 +12,6 @@ use plimsoll_plan::Source;
 /// Id of the section that a full disclosure replaces.
 pub(crate) const UNDISCLOSED: &str = "undisclosed";
 
-/// Id of the section whose rows a page shows in another table, on request.
-pub(crate) const UNFOLDED: &str = "rows";
-
 /// Ids and headings of an article.
 pub(crate) struct ArticleStyle {
     /// Prefix of ids; empty if the article is alone on its page.
@@ -60,12 +57,7 @@ pub(crate) fn article(
 ) -> Markup {
     let title = html! { (document.title) (badge(document)) };
     let sections = document.sections.iter().chain(&document.appendix);
-    let is_shown = |s: &&Section| match s.id {
-        UNDISCLOSED => disclosed.is_none() && !style.nested,
-        // The rows of the groups unfold in the table of the operations.
-        UNFOLDED => false,
-        _ => true,
-    };
+    let is_shown = |s: &&Section| s.id != UNDISCLOSED || (disclosed.is_none() && !style.nested);
     html! {
         article id=(style.own_id()) {
             header {

@@ -57,7 +57,7 @@ pub(crate) fn multiples(charts: &[&Chart], id: impl Fn(&str) -> String) -> Marku
     }
 }
 
-/// A button for each line, which switches the line off and on, and the word for crossed points.
+/// Legend: a button for each line, and the word for crossed points. A button switches its line off and on.
 fn key(lines: &[KeyEntry<'_>], crosses: Option<&str>) -> Markup {
     html! {
         ul.key { @for (number, line) in lines.iter().enumerate() { li {

@@ -5,8 +5,8 @@ mod disclosure;
 mod figure;
 mod table;
 
+pub(crate) use article::UNDISCLOSED;
 pub use article::tiles;
-pub(crate) use article::{UNDISCLOSED, UNFOLDED};
 
 use crate::disclosure::Disclosure;
 use crate::document::Document;

@@ -58,7 +58,7 @@ fn unfolding(entry: &[(usize, &Row)], table: &Table, has_words: &[bool]) -> Mark
     }
 }
 
-/// Part of a row in unfolding.
+/// Role of a row in an entry that unfolds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fold {
     /// The row is always shown.

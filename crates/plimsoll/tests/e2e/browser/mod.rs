@@ -182,7 +182,7 @@ fn marks_and_the_pointer_show_the_figures_of_the_run() {
     }
 }
 
-/// Labels of the time axis of each chart over time.
+/// Labels of the time axes on the page, by chart.
 fn times(window: &Window) -> Vec<Vec<f64>> {
     serde_json::from_value(window.json(pages::TIMES)).unwrap()
 }
