@@ -66,10 +66,10 @@ impl ChangeVerdict {
     pub fn words(self) -> &'static str {
         match self {
             Self::Base => "base",
-            Self::OneRunEach => "one run each",
+            Self::OneRunEach => "each result has one run",
             Self::TooFewRuns => "too few runs for a test",
             Self::Drift => "the runs drift",
-            Self::MeasuredApart => "measured one after the other",
+            Self::MeasuredApart => "the results were measured one after the other",
             Self::Same => "the same in every run",
             Self::Offered => "set by the schedule",
             Self::NotKnown => "not known exactly",

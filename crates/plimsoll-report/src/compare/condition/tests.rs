@@ -90,11 +90,11 @@ fn a_condition_that_is_met_says_by_what() {
     ]);
     assert_eq!(
         check("p99 > +10%", &c, false).unwrap(),
-        ["p99 > +10%: p99 of all in b changed by +25.0 % (one run each)"]
+        ["p99 > +10%: p99 of all in b changed by +25.0 % (each result has one run)"]
     );
     assert_eq!(
         check("errors > +0%", &c, false).unwrap(),
-        ["errors > +0%: errors of all in b rose from 0 to 102 (one run each)"]
+        ["errors > +0%: errors of all in b rose from 0 to 102 (each result has one run)"]
     );
 }
 
@@ -312,7 +312,7 @@ fn without_a_name_a_condition_is_on_every_configuration_of_a_profile() {
     assert_eq!(
         check("mean > +10%", &c, false).unwrap(),
         [
-            "mean > +10%: mean of one in b changed by +100.0 % (one run each)",
+            "mean > +10%: mean of one in b changed by +100.0 % (each result has one run)",
             "mean > +10%: b (valid) has no mean of two",
             "mean > +10%: no result has mean of three",
         ]
