@@ -413,8 +413,8 @@ fn filebench_line() {
     assert!(filebench::io_summary(&s).ends_with("ms/op"));
 }
 
-/// Three rows of one kind are a row of the table, to which a page adds the rows on request, and rows of their own in the
-/// appendix of other formats.
+/// Three rows of one kind are one row of the table. A page adds the three rows on request, and the other formats with
+/// details.
 #[test]
 fn similar_rows_are_one_row_with_their_figures_together() {
     let mut m = measured();

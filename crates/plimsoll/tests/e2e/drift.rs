@@ -19,18 +19,18 @@ const COMPARISONS: u64 = 20;
 /// ratio of 1 in 5 % of the comparisons; the probability of more than five in twenty is 0.0003.
 const MAX_CHANCE_DIFFERENCES: usize = 5;
 
-/// Times that the journal waits before a commit, in microseconds.
+/// Waits of the journal before a commit, in microseconds.
 struct CommitWait {
-    /// Time before the first run.
+    /// Wait of a run with the number 0; the first run has the number 1.
     base: u64,
-    /// Time by which each run has a longer wait than the run before.
+    /// Increase of the wait from each run to the next.
     growth: u64,
-    /// Percentage by which the runs of B have a longer wait.
+    /// Percentage by which the waits in runs of B are longer.
     planted_percent: u64,
 }
 
 impl CommitWait {
-    /// Ratio of the waits in runs `last` and `first`, which count from 1.
+    /// Ratio of the wait in run `last` to the wait in run `first`.
     fn drift(&self, first: u64, last: u64) -> f64 {
         let wait = |run| (self.base + self.growth * run) as f64;
         wait(last) / wait(first)

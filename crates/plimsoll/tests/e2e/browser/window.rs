@@ -168,7 +168,7 @@ impl Window {
         self.mouse("mouseReleased", &to, 1);
     }
 
-    /// Clicks a chart twice.
+    /// Double-clicks a chart.
     pub fn double_click(&self, selector: &str) {
         let place = self.place(selector, 0.5);
         for clicks in [1, 2] {

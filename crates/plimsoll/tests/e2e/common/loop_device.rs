@@ -58,8 +58,8 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes the file system, and mounts the file system with `options`. `None` if the system has no loop device for this process, as in a container or
-    /// a user namespace.
+    /// Makes the file system, and mounts the file system with `options`. `None` if the system has no loop device for this
+    /// process, as in a container or a user namespace.
     pub fn ext4(options: &str) -> Option<Self> {
         let this = Self {
             bench: Bench::on_tmpfs(),
