@@ -17,8 +17,8 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # (scripts/setup-program). Test beds of the kind
 # `replicated` are Ceph, GlusterFS and MooseFS, `local` makes file systems of three types, `smb` is Samba, and
 # `knfsd` can run in QEMU, with a kernel that is put into the source tree too (scripts/setup-kernel). Runs on other
-# machines are tested with servers of ssh, which tests start. Packages are checked by lintian and installed in a bare
-# Debian 12 (scripts/setup-debian-root), and tables and the Python module are read with packages of Python's index
+# machines are tested with servers of ssh, which tests start. Packages are checked by lintian and skopeo, and installed in a
+# bare Debian 12 (scripts/setup-debian-root); programs for arm64 run in an emulator; and tables and the Python module are read with packages of Python's index
 # (scripts/setup-python). libFuzzer is compiled by a compiler of C++.
 PACKAGES := fio fio-examples strace libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium \
 	fonts-dejavu-core nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
@@ -26,7 +26,8 @@ PACKAGES := fio fio-examples strace libopenmpi-dev openmpi-bin libmpich-dev mpic
 	nfs-ganesha-proxy-v4 ceph-common ceph-mon ceph-mgr ceph-mds ceph-osd ceph-fuse glusterfs-server \
 	glusterfs-cli glusterfs-client moosefs-master moosefs-chunkserver moosefs-client moosefs-cli \
 	xfsprogs btrfs-progs samba cifs-utils qemu-system-x86 busybox-static g++ \
-	openssh-server openssh-client dpkg-dev lintian mmdebstrap debian-archive-keyring binutils
+	openssh-server openssh-client dpkg-dev lintian mmdebstrap debian-archive-keyring binutils rpm skopeo \
+	qemu-user-static
 
 # Installs packages, without starting the services that some would start (invoke-rc.d asks this file).
 define INSTALL
@@ -78,7 +79,7 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 			echo "Packages are installed by root: install sudo, or run this as root. Missing:" $$missing; exit 1; }; \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in cc c++ fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs sshd ssh qemu-system-x86_64 busybox objdump dpkg-deb dpkg-shlibdeps lintian mmdebstrap $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in cc c++ fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs sshd ssh qemu-system-x86_64 busybox objdump dpkg-deb dpkg-shlibdeps lintian mmdebstrap rpmbuild skopeo qemu-aarch64-static $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi
@@ -221,7 +222,7 @@ install: ## put the programs, their manuals and their completions below PREFIX (
 		scripts/install-shared "$$program" "$(PREFIX)" || exit 1; \
 	done
 
-dist: ## make the packages: Debian, Python, tarball, crates (docs/install.md)
+dist: ## make the packages: Debian, RPM, Python, tarball, image, crates (docs/install.md)
 	@[ -z "$(FEATURES)" ] || { echo "FEATURES is for make install: packages have those that run everywhere."; exit 1; }
 	@scripts/make-dist "$(TARGET)"
 

@@ -130,7 +130,7 @@ impl Repository {
         let ended = Ended::of(make);
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
         let made = |name: &str| target.join(name).exists();
-        assert!(!made("shipping") && !made("x86_64-unknown-linux-gnu"));
+        assert!(!made("shipping") && !made("x86_64-unknown-linux-musl"));
         ended.stderr
     }
 }

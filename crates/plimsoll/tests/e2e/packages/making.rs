@@ -15,19 +15,32 @@ const EPOCH: &str = "1767225600";
 /// `make dist-check`).
 pub const PACKAGES_VARIABLE: &str = "PLIMSOLL_TEST_PACKAGES";
 
-/// The command that makes the packages in a directory, as `make dist` does.
+/// The command that makes the packages in a directory, as `make dist` does. Programs of `make dist` have no symbols.
 pub fn making(directory: &Path) -> Command {
-    let mut make = Command::new(source_tree().join("scripts/package-all"));
-    make.arg(env!("CARGO_BIN_EXE_plimsoll"))
-        .arg(directory)
+    let mut make = Command::new("sh");
+    make.args(["-ec", STRIP_AND_MAKE, "sh"]);
+    make.arg(source_tree().join("scripts/package-all"));
+    make.arg(directory)
+        .args(PROGRAMS.map(built_program))
         .env("SOURCE_DATE_EPOCH", EPOCH)
         .env("CARGO_NET_OFFLINE", "true")
         .current_dir(directory);
     make
 }
 
+const STRIP_AND_MAKE: &str = "\
+stripped=$(mktemp -d)
+trap 'rm -r \"$stripped\"' EXIT
+objcopy --strip-all \"$3\" \"$stripped/plimsoll\"
+objcopy --strip-all \"$4\" \"$stripped/plimsoll-testbed\"
+\"$1\" \"$2\" \"$stripped/plimsoll\"
+";
+
+/// The programs of the packages.
+const PROGRAMS: [&str; 2] = ["plimsoll", "plimsoll-testbed"];
+
 /// What of the source tree is in packages, or says what is: files, and directories with all that is in them.
-const PACKAGED: [&str; 12] = [
+const PACKAGED: [&str; 13] = [
     "CHANGELOG.md",
     "Cargo.lock",
     "LICENSE",
@@ -35,6 +48,7 @@ const PACKAGED: [&str; 12] = [
     "LICENSE-MIT",
     "README.md",
     "docs",
+    "kubernetes",
     "profiles",
     "python",
     "rust-toolchain.toml",
@@ -52,7 +66,7 @@ fn made_of() -> String {
         let program = std::fs::metadata(built_program(name)).unwrap();
         format!("{} {:?}", program.len(), program.modified().unwrap())
     };
-    let programs = ["plimsoll", "plimsoll-testbed"].map(stamp).join(" ");
+    let programs = PROGRAMS.map(stamp).join(" ");
     format!("{programs} {:016x}", hasher.finish())
 }
 
@@ -115,13 +129,24 @@ pub fn packages() -> &'static Path {
     })
 }
 
-/// The package whose name ends so.
+/// Whether the packages are packages of `make dist`, whose programs are static.
+pub fn are_of_dist() -> bool {
+    std::env::var_os(PACKAGES_VARIABLE).is_some()
+}
+
+/// The package for x86-64, or for all processors, whose name ends so.
 pub fn package(end: &str) -> PathBuf {
     let entries = std::fs::read_dir(packages()).unwrap();
     let mut found = entries
         .map(|e| e.unwrap().path())
-        .filter(|p| p.to_str().unwrap().ends_with(end));
+        .filter(|p| p.to_str().unwrap().ends_with(end) && !is_for_arm(p));
     let one = found.next().unwrap_or_else(|| panic!("no {end}"));
     assert!(found.next().is_none(), "several {end}");
     one
+}
+
+/// Whether a package is for arm64.
+fn is_for_arm(package: &Path) -> bool {
+    let name = package.file_name().unwrap().to_str().unwrap();
+    name.contains("aarch64") || name.contains("arm64")
 }
