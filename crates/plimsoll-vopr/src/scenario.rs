@@ -283,11 +283,16 @@ impl Scenario {
         let mut scenario = Self::draw(seed);
         let rng = &mut Xoshiro256PlusPlus::seed_from_u64(seed ^ CLAIMS);
         let has_dir = !scenario.is_pattern() && rng.random_bool(0.3);
-        scenario.files = Some(FilesSpec {
+        let mut files = FilesSpec {
             has_dir,
             again_us: draw_again(rng),
             ..FilesSpec::calm(rng.random_range(20..1000))
-        });
+        };
+        // During a slow call of one run, another run makes many calls.
+        let is_uneven = rng.random_bool(0.5);
+        let slow = (rng.random_range(10_000..200_000), rng.random_range(2..200));
+        files.faults.slow = is_uneven.then_some(slow);
+        scenario.files = Some(files);
         (scenario.stall_ms, scenario.results) = (None, None);
         scenario.disturbances.clear();
         (scenario.workload.warmup_ms, scenario.workload.time_ms) = (0, rng.random_range(20..200));

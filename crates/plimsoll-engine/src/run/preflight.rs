@@ -1,7 +1,7 @@
 //! The preflight of a run: space, memory and descriptors that the run needs, and whether the run may begin.
 
 use super::claim::RemoteOwner;
-use super::marker::{self, GuardState};
+use super::marker::{self, GuardState, Tree};
 use super::run_target;
 use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
@@ -20,6 +20,10 @@ use std::time::Duration;
 /// populating. The rates are typical of a local file system.
 const ESTIMATED_FILES_PER_S: f64 = 20_000.0;
 const ESTIMATED_BYTES_PER_S: f64 = 600e6;
+
+/// Maximum number of looks at the filesets' roots; each look but the last finds files that another run may have made
+/// since the look at the guarded directories.
+const MAX_LOOKS_AT_ROOTS: u32 = 3;
 
 /// The requirements of a run, and the reasons why the run may not begin.
 #[derive(Debug)]
@@ -193,6 +197,32 @@ impl Preflight {
     }
 
     fn guards(&mut self, pool: &SetupPool, plan: &Plan) {
+        for look in 1.. {
+            let trees = self.trees(pool, plan);
+            if !self.refusals.is_empty() {
+                return;
+            }
+            let in_the_way = self.filesets(pool, plan, &trees);
+            if in_the_way.is_empty() || look == MAX_LOOKS_AT_ROOTS {
+                self.refusals.extend(in_the_way);
+                break;
+            }
+        }
+        let verifies = plan.options.verify || plan.pattern().is_some_and(|p| p.verify);
+        if !pool.target.keeps_files() && verifies {
+            self.refuse("this target stores no files, so there is nothing to verify");
+        }
+        if pool.target.keeps_files()
+            && let Err(e) = pool.target.writable()
+        {
+            let place = plan.work_dir.dir.display();
+            let why = pool.target.explain(e);
+            self.refuse(format!("`{place}` cannot be written to: {why}"));
+        }
+    }
+
+    /// Trees in the guarded directories; refuses directories that the run cannot use.
+    fn trees(&mut self, pool: &SetupPool, plan: &Plan) -> Vec<Tree> {
         let mut trees = Vec::new();
         for guard in &plan.work_dir.guards {
             match marker::look(pool, plan, guard, RemoteOwner::Refuse) {
@@ -209,9 +239,13 @@ impl Preflight {
                 }
             }
         }
-        if !self.refusals.is_empty() {
-            return;
-        }
+        trees
+    }
+
+    /// Determines which filesets can be reused. Returns a reason for each fileset whose root has files that are in no
+    /// tree of `trees`.
+    fn filesets(&mut self, pool: &SetupPool, plan: &Plan, trees: &[Tree]) -> Vec<String> {
+        let mut in_the_way = Vec::new();
         for (i, fileset) in plan.filesets.iter().enumerate() {
             let root = plan.root_of(FilesetId(i as u32));
             let layout = &self.layouts[i];
@@ -227,23 +261,12 @@ impl Preflight {
                     self.reusable[i] = t.is_whole(layout);
                 }
                 None => {
-                    if let Err(e) = marker::check_vacant(pool, plan, &root) {
-                        self.refuse(e.to_string());
-                    }
+                    let found = marker::check_vacant(pool, plan, &root);
+                    in_the_way.extend(found.err().map(|e| e.to_string()));
                 }
             }
         }
-        let verifies = plan.options.verify || plan.pattern().is_some_and(|p| p.verify);
-        if !pool.target.keeps_files() && verifies {
-            self.refuse("this target stores no files, so there is nothing to verify");
-        }
-        if pool.target.keeps_files()
-            && let Err(e) = pool.target.writable()
-        {
-            let place = plan.work_dir.dir.display();
-            let why = pool.target.explain(e);
-            self.refuse(format!("`{place}` cannot be written to: {why}"));
-        }
+        in_the_way
     }
 
     /// Refuses a pattern with direct I/O that the target's file system does not support.

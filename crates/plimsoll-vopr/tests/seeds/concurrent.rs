@@ -40,6 +40,25 @@ fn of_two_runs_in_a_directory_one_is_refused() {
     );
 }
 
+/// Between two calls of one run, the other run claims the directory and makes files.
+#[test]
+fn a_run_whose_calls_are_slow_is_told_that_the_directory_is_in_use() {
+    // With seed 94, the files appear between the looks at the guarded directory and at the fileset's root.
+    for seed in 80..110 {
+        let mut files = FilesSpec::calm(100);
+        files.faults.slow = Some((50_000, 400));
+        let mut scenario = Scenario {
+            seed,
+            files: Some(files),
+            concurrent_at_us: Some(seed % 7 * 100),
+            ..calm()
+        };
+        (scenario.workload.warmup_ms, scenario.workload.time_ms) = (0, 20);
+        let execution = run(&scenario);
+        check(&scenario, &execution).unwrap_or_else(|broken| panic!("{seed}: {broken:?}"));
+    }
+}
+
 #[test]
 fn two_runs_that_use_a_directory_at_once_break_a_rule() {
     let scenario = Scenario {
