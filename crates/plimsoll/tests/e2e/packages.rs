@@ -355,7 +355,11 @@ fn the_rpm_package_has_the_files_of_the_debian_package() {
     deb.args(["-ec", "dpkg-deb --fsys-tarfile \"$1\" | tar -tf -", "sh"]);
     deb.arg(package(".deb"));
     let mut rpm = debian("rpm", "rpm");
-    rpm.args(["--query", "--queryformat", "[%{FILEMODES:perms} .%{FILENAMES}\\n]"]);
+    rpm.args([
+        "--query",
+        "--queryformat",
+        "[%{FILEMODES:perms} .%{FILENAMES}\\n]",
+    ]);
     rpm.arg("--package").arg(package(".rpm"));
     let (deb, rpm) = (printed(deb), printed(rpm));
     let deb = deb.lines().filter(|path| !path.ends_with('/'));
@@ -437,17 +441,32 @@ fn programs_of_dist_run_in_an_empty_root_and_on_arm64() {
         let inside = |arguments: &[&str]| {
             let mut command = Command::new("unshare");
             command.args(["--mount", "--pid", "--fork", "sh", "-ec"]);
-            command.arg("mount -t proc proc \"$1/proc\"; root=$1; shift; exec chroot \"$root\" \"$@\"");
+            command.arg(
+                "mount -t proc proc \"$1/proc\"; root=$1; shift; exec chroot \"$root\" \"$@\"",
+            );
             command.arg("sh").arg(root.path());
             command.args(emulator.map(|_| "/emulator")).arg("/plimsoll");
             command.args(arguments);
             printed(command)
         };
         assert!(inside(&["--version"]).starts_with("plimsoll "));
-        let run = ["run", "varmail", "--dir=/tmp/mail", "--set=nfiles=50", "--time=300ms"];
+        let run = [
+            "run",
+            "varmail",
+            "--dir=/tmp/mail",
+            "--set=nfiles=50",
+            "--time=300ms",
+        ];
         let said = inside(&[&run[..], &["--results=/tmp/results"]].concat());
         assert!(said.contains("ops/s"), "{said}");
-        let sim = ["find", "vda", "--max-load=16", "--time=20s", "--warmup=2s", "--results=/tmp/results"];
+        let sim = [
+            "find",
+            "vda",
+            "--max-load=16",
+            "--time=20s",
+            "--warmup=2s",
+            "--results=/tmp/results",
+        ];
         let target = "--target=null:?latency=10ms&servers=1&clock=virtual";
         let said = inside(&[&sim[..], &[target]].concat());
         assert!(said.contains("load line"), "{said}");
