@@ -47,7 +47,7 @@ fn pods_are_ranks_of_one_run() {
     };
     let bin = bench.path("bin");
     std::fs::create_dir(&bin).unwrap();
-    write_executable(&bin.join("kubectl"), KUBECTL.to_owned());
+    write_executable(&bin.join("kubectl"), KUBECTL);
     write_executable(&bin.join("kubectl-ssh"), entry("kubectl-ssh"));
     let hosts = entry("hosts").replace("/etc/plimsoll", bin.to_str().unwrap());
     std::fs::write(bench.path("hosts"), hosts).unwrap();
