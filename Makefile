@@ -18,8 +18,8 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # `replicated` are Ceph, GlusterFS and MooseFS, `local` makes file systems of three types, `smb` is Samba, and
 # `knfsd` can run in QEMU, with a kernel that is put into the source tree too (scripts/setup-kernel). Runs on other
 # machines are tested with servers of ssh, which tests start. Packages are checked by lintian and skopeo, and installed in a
-# bare Debian 12 (scripts/setup-debian-root); programs for arm64 run in an emulator; and tables and the Python module are read with packages of Python's index
-# (scripts/setup-python). libFuzzer is compiled by a compiler of C++.
+# bare Debian 12 (scripts/setup-debian-root); programs for arm64 run in an emulator. Tables and the Python module are read
+# with packages of Python's index (scripts/setup-python). libFuzzer is compiled by a compiler of C++.
 PACKAGES := fio fio-examples strace libopenmpi-dev openmpi-bin libmpich-dev mpich libclang-dev chromium \
 	fonts-dejavu-core nfs-ganesha nfs-ganesha-vfs nfs-ganesha-mem rpcbind iproute2 user-mode-linux nfs-kernel-server \
 	kmod quota e2fsprogs gcc libc6-dev uidmap python3-venv \

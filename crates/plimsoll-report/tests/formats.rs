@@ -413,8 +413,8 @@ fn filebench_line() {
     assert!(filebench::io_summary(&s).ends_with("ms/op"));
 }
 
-/// Three rows of one kind are one row of the table. A page adds the three rows on request, and the other formats with
-/// details.
+/// Rows whose names differ only in a final number are one row of the table. A click on a page shows the rows of the group,
+/// and `--details` shows these rows in text and Markdown.
 #[test]
 fn similar_rows_are_one_row_with_their_figures_together() {
     let mut m = measured();

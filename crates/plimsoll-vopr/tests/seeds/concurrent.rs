@@ -40,7 +40,8 @@ fn of_two_runs_in_a_directory_one_is_refused() {
     );
 }
 
-/// Between two calls of one run, the other run claims the directory and makes files.
+/// The preflight of a run lists the guarded directory and then the fileset's root. Between the two calls, the other run
+/// claims the directory and makes files.
 #[test]
 fn a_run_whose_calls_are_slow_is_told_that_the_directory_is_in_use() {
     // With seed 94, the files appear between the looks at the guarded directory and at the fileset's root.

@@ -18,7 +18,8 @@ fn the_manifests_are_valid_by_the_schemas_of_kubernetes() {
     printed(validate);
 }
 
-/// A `kubectl` that executes commands of `kubectl exec` here, and notes the pods.
+/// Stand-in for `kubectl`: executes the command of `kubectl exec` on this machine, and appends the pod's name to the file
+/// `$PODS`.
 const KUBECTL: &str = "\
 #!/bin/sh
 [ \"$1 $2 $3 $5 $6 $7 $#\" = 'exec --stdin --quiet -- /bin/sh -c 8' ] || exit 9

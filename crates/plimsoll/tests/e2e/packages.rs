@@ -365,7 +365,7 @@ fn the_rpm_package_has_the_files_of_the_debian_package() {
     let deb = deb.lines().filter(|path| !path.ends_with('/'));
     let rpm = rpm.lines().filter(|file| file.starts_with('-'));
     let rpm = rpm.map(|file| file.split_once(' ').unwrap().1);
-    // Each system has its own place of zsh's completions, and its own form of a package's documents.
+    // Debian and RPM packages differ in the place of zsh's completions and in the form of documents.
     let is_common = |path: &&str| {
         let own = ["/zsh/", "/lintian/", "/doc/plimsoll/"];
         own.iter().all(|part| !path.contains(part))

@@ -15,7 +15,8 @@ const EPOCH: &str = "1767225600";
 /// `make dist-check`).
 pub const PACKAGES_VARIABLE: &str = "PLIMSOLL_TEST_PACKAGES";
 
-/// The command that makes the packages in a directory, as `make dist` does. Programs of `make dist` have no symbols.
+/// The command that makes the packages in a directory, as `make dist` does. The command strips copies of the tests'
+/// programs first, because programs of `make dist` have no symbols.
 pub fn making(directory: &Path) -> Command {
     let mut make = Command::new("sh");
     make.args(["-ec", STRIP_AND_MAKE, "sh"]);
@@ -36,7 +37,6 @@ objcopy --strip-all \"$4\" \"$stripped/plimsoll-testbed\"
 \"$1\" \"$2\" \"$stripped/plimsoll\"
 ";
 
-/// The programs of the packages.
 const PROGRAMS: [&str; 2] = ["plimsoll", "plimsoll-testbed"];
 
 /// What of the source tree is in packages, or says what is: files, and directories with all that is in them.
@@ -145,7 +145,7 @@ pub fn package(end: &str) -> PathBuf {
     one
 }
 
-/// Whether a package is for arm64.
+/// Names of packages call the processor `aarch64` or `arm64`.
 fn is_for_arm(package: &Path) -> bool {
     let name = package.file_name().unwrap().to_str().unwrap();
     name.contains("aarch64") || name.contains("arm64")
