@@ -21,7 +21,7 @@ const MAX_CHANCE_DIFFERENCES: usize = 5;
 
 /// Waits of the journal before a commit, in microseconds.
 struct CommitWait {
-    /// Wait of a run with the number 0; the first run has the number 1.
+    /// Commit wait extrapolated to a run number 0; run numbers begin with 1.
     base: u64,
     /// Increase of the wait from each run to the next.
     growth: u64,
@@ -30,7 +30,7 @@ struct CommitWait {
 }
 
 impl CommitWait {
-    /// Ratio of the wait in run `last` to the wait in run `first`.
+    /// Drift of the file system between two runs: the ratio of the commit waits in run `last` and in run `first`.
     fn drift(&self, first: u64, last: u64) -> f64 {
         let wait = |run| (self.base + self.growth * run) as f64;
         wait(last) / wait(first)
