@@ -79,7 +79,7 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 			echo "Packages are installed by root: install sudo, or run this as root. Missing:" $$missing; exit 1; }; \
 		[ -z "$$missing" ] || $(SUDO) sh -ec "$$INSTALL" install $$missing; \
 	else \
-		for c in cc c++ fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs sshd ssh qemu-system-x86_64 busybox objdump dpkg-deb dpkg-shlibdeps lintian mmdebstrap rpmbuild skopeo qemu-aarch64-static $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
+		for c in cc c++ fio chromium ganesha.nfsd rpcbind linux.uml rpc.nfsd ip setquota mkfs.ext4 newuidmap python3 smbd mount.cifs sshd ssh qemu-system-x86_64 busybox readelf dpkg-deb dpkg-shlibdeps lintian mmdebstrap rpmbuild skopeo qemu-aarch64-static $(MPI_LIBRARIES:%=mpicc.%) $(MPI_LIBRARIES:%=mpiexec.%); do \
 			command -v $$c >/dev/null || { echo "Install $$c with your system's package manager."; exit 1; }; \
 		done; \
 	fi
