@@ -103,7 +103,7 @@ fn what_works_while_a_run_is_measured_is_optimised_in_each_profile() {
     let ours = ours.filter(|n| n.starts_with("plimsoll-") && !COLD.contains(&n.as_str()));
     let hot: BTreeSet<String> = ours.chain(HOT.map(str::to_owned)).collect();
     assert!(hot.contains("plimsoll-target"), "{hot:?}");
-    for profile in ["release", "shipping", "bench"] {
+    for profile in ["release", "shipping", "dist", "bench"] {
         let compiled = compiled(profile, "plimsoll");
         for hot in &hot {
             let id = compiled.keys().find(|id| name(id) == *hot);
