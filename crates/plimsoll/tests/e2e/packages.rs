@@ -336,7 +336,7 @@ fn packages_say_what_they_need() {
     let (_, platforms) = wheel.to_str().unwrap().rsplit_once("-py3-none-").unwrap();
     match are_of_dist() {
         true => {
-            assert_eq!(deb, "");
+            assert_eq!(deb.trim_end(), "");
             assert!(rpm.lines().all(|l| l.starts_with("rpmlib(")), "{rpm}");
             let of_static = "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64.whl";
             assert_eq!(platforms, of_static);
@@ -448,13 +448,12 @@ fn programs_of_dist_run_in_an_empty_root_and_on_arm64() {
             printed(command)
         };
         assert!(inside(&["--version"]).starts_with("plimsoll "));
-        let run = [
-            "run",
-            "varmail",
-            "--dir=/tmp/mail",
-            "--set=nfiles=50",
-            "--time=300ms",
-        ];
+        // QEMU 7.2 does not emulate openat2(2), by which Plimsoll opens all files below the work directory.
+        let place = match emulator {
+            None => "--dir=/tmp/mail",
+            Some(_) => "--target=null:?latency=1ms",
+        };
+        let run = ["run", "varmail", place, "--set=nfiles=50", "--time=300ms"];
         let said = inside(&[&run[..], &["--results=/tmp/results"]].concat());
         assert!(said.contains("ops/s"), "{said}");
         let sim = [
