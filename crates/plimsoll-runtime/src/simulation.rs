@@ -139,8 +139,9 @@ impl Simulation {
     }
 
     /// Runs until all processes have ended, until the limit of simulated time, or until a livelock. A livelock is a run
-    /// that uses the processor time `busy`, or almost no processor time for a real time of `busy`; other programs of the
-    /// machine make no livelock. Threads that remain at a limit never continue, and keep their memory.
+    /// that uses the processor time `busy`, or almost no processor time in two real times of `busy` in a row; other
+    /// programs and pauses of the machine make no livelock. Threads that remain at a limit never continue, and keep
+    /// their memory.
     #[must_use]
     pub fn run(self, simulated: Duration, busy: Duration) -> SimulationEnd {
         let mut scheduler = self.shared.lock();
@@ -148,6 +149,7 @@ impl Simulation {
         scheduler.hand_over(None);
         let begun = processor_time();
         let mut before = begun;
+        let mut idle = 0;
         loop {
             let waited = self
                 .shared
@@ -155,7 +157,9 @@ impl Simulation {
                 .wait_timeout_while(scheduler, busy, |s| s.end.is_none());
             (scheduler, _) = waited.unwrap_or_else(PoisonError::into_inner);
             let now = processor_time();
-            if scheduler.end.is_some() || now - begun >= busy || now - before < MIN_PROGRESS {
+            // A machine that was paused (a virtual machine) looks idle once.
+            idle = if now - before < MIN_PROGRESS { idle + 1 } else { 0 };
+            if scheduler.end.is_some() || now - begun >= busy || idle == 2 {
                 break;
             }
             before = now;

@@ -168,6 +168,15 @@ fn what_never_ends_is_named() {
     let end = simulation.run(HOUR, ms(100));
     IS_SEEN.store(true, Relaxed);
     assert_eq!(end, SimulationEnd::Livelock("spins".into()));
+
+    let simulation = Simulation::new(6);
+    simulation.handle().spawn_process("waits outside", || {
+        loop {
+            std::thread::park();
+        }
+    });
+    let end = simulation.run(HOUR, ms(100));
+    assert_eq!(end, SimulationEnd::Livelock("waits outside".into()));
 }
 
 #[test]
