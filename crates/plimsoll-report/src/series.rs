@@ -192,25 +192,38 @@ pub(crate) fn remarks(series: &Series) -> Vec<Block> {
     remarks
 }
 
-/// Lines on single runs of a series: reasons against a run.
+/// Lines on reasons against runs of a series. Runs of the same load or configuration with the same reason share a line.
 pub(crate) fn reasons(series: &Series) -> Vec<Block> {
     let has_values = series.as_sweep().is_some() || series.searched().is_some();
-    let of_run = |(number, run): (usize, &SeriesRun)| {
-        let name = run.load.map(|load| format!("load {}", Count(load)));
-        let name = name.or_else(|| {
-            let label = series.configuration(run.configuration).label();
-            label.filter(|_| has_values)
-        });
-        let name = name.map_or_else(String::new, |name| format!(", {name}"));
-        let line = |reason: &Reason| {
-            Line::of(format!("run {number}{name}, {}", reason.code), &reason.text)
-        };
-        run.reasons.iter().map(line).collect::<Vec<Block>>()
+    let condition = |run: &SeriesRun| {
+        let label = || series.configuration(run.configuration).label();
+        match run.load {
+            Some(load) => format!(", load {}", Count(load)),
+            None => label()
+                .filter(|_| has_values)
+                .map_or_else(String::new, |label| format!(", {label}")),
+        }
     };
+    let mut lines: Vec<(Vec<usize>, String, &Reason)> = Vec::new();
     let runs = (1..).zip(series.measured());
-    runs.filter(|(_, run)| !run.is_valid())
-        .flat_map(of_run)
-        .collect()
+    for (number, run) in runs.filter(|(_, run)| !run.is_valid()) {
+        let condition = condition(run);
+        for reason in &run.reasons {
+            let same =
+                |(_, of, with): &&mut (_, String, &Reason)| *of == condition && *with == reason;
+            match lines.iter_mut().find(same) {
+                Some((numbers, ..)) => numbers.push(number),
+                None => lines.push((vec![number], condition.clone(), reason)),
+            }
+        }
+    }
+    let line = |(numbers, condition, reason): (Vec<usize>, String, &Reason)| {
+        let runs = if numbers.len() == 1 { "run" } else { "runs" };
+        let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+        let label = format!("{runs} {}{condition}, {}", numbers.join(", "), reason.code);
+        Line::of(label, &reason.text)
+    };
+    lines.into_iter().map(line).collect()
 }
 
 /// A line for each kind of qualifier of the runs: the number of runs, and the qualifier with the largest figure.

@@ -144,7 +144,7 @@ fn a_page_has_the_rows_and_the_reasons_of_a_series() {
         "5 streams, passed 3 of 3 runs",
         "6 streams, passed 0 of 3 runs",
         "run-04-load-6",
-        "<strong>run 4, load 6, latency</strong>: latency was missed",
+        "<strong>runs 4, 8, 9, load 6, latency</strong>: latency was missed",
     ] {
         assert!(of_search.contains(expected), "{expected}: {of_search}");
     }

@@ -158,7 +158,11 @@ impl Simulation {
             (scheduler, _) = waited.unwrap_or_else(PoisonError::into_inner);
             let now = processor_time();
             // A machine that was paused (a virtual machine) looks idle once.
-            idle = if now - before < MIN_PROGRESS { idle + 1 } else { 0 };
+            idle = if now - before < MIN_PROGRESS {
+                idle + 1
+            } else {
+                0
+            };
             if scheduler.end.is_some() || now - begun >= busy || idle == 2 {
                 break;
             }

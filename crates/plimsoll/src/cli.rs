@@ -6,7 +6,7 @@ mod documents;
 mod events;
 mod examples;
 mod fio;
-pub mod foreign_options;
+pub mod foreign_words;
 mod hosts;
 mod live;
 mod load_points;

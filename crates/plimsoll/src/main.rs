@@ -173,7 +173,7 @@ fn arguments(line: &[OsString]) -> Result<Cli, Error> {
     };
     let matches = definition.try_get_matches_from_mut(ordered.as_deref().unwrap_or(line));
     let command = command.as_ref();
-    let mut matches = matches.map_err(|e| cli::foreign_options::advise(e, command))?;
+    let mut matches = matches.map_err(|e| cli::foreign_words::advise(e, command))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 

@@ -72,9 +72,8 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
 fn queue_growth(outcome: &Outcome, mean_service_ns: f64) -> Option<Reason> {
     let BacklogGrowth { first_ns, last_ns } = outcome.backlog.growth(mean_service_ns)?;
     let text = format!(
-        "the queue of the target grew through the measured window: the schedule of the load was behind, dropped \
-         operations included, by {:.1} ms in the first tenth of the window and by {:.1} ms in the last, with a mean \
-         service time of {:.1} ms",
+        "the queue of the target grew: the schedule was {:.1} ms behind in the first tenth of the window and {:.1} ms \
+         behind in the last (mean service time {:.1} ms)",
         first_ns / 1e6,
         last_ns / 1e6,
         mean_service_ns / 1e6

@@ -1,7 +1,7 @@
 //! The help pages: the first page, with grouped commands, which clap cannot group; and the options that `-h` shows.
 
 use super::{Cli, STYLES};
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use std::fmt::Write;
 
 /// Commands of the first help page, by group, in display order.
@@ -56,15 +56,7 @@ const DAILY_OPTIONS: &[&str] = &[
 /// Definition of the command line, including the grouped first help page.
 pub fn definition() -> Command {
     let (_, measuring) = GROUPS[0];
-    let shorten = |cli: Command, name: &&str| {
-        cli.mut_subcommand(name, |command| {
-            command.mut_args(|arg| {
-                let is_daily =
-                    arg.is_positional() || DAILY_OPTIONS.contains(&arg.get_id().as_str());
-                arg.hide_short_help(!is_daily)
-            })
-        })
-    };
+    let shorten = |cli: Command, name: &&str| cli.mut_subcommand(name, with_short_help);
     let cli = measuring.iter().fold(Cli::command(), shorten);
     let page = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}{header}Options:{header:#}\n{{options}}{{after-help}}",
@@ -72,6 +64,29 @@ pub fn definition() -> Command {
         header = STYLES.get_header(),
     );
     cli.help_template(page)
+}
+
+/// The command with a `-h` that shows positional arguments and options of daily use, and ends with the number of the
+/// other options.
+fn with_short_help(command: Command) -> Command {
+    let is_shown =
+        |arg: &Arg| arg.is_positional() || DAILY_OPTIONS.contains(&arg.get_id().as_str());
+    let is_other = |arg: &&Arg| !arg.is_hide_set() && !is_shown(arg);
+    let others = command.get_arguments().filter(is_other).count();
+    let command = command.mut_args(|arg| {
+        let is_hidden = !is_shown(&arg);
+        arg.hide_short_help(is_hidden)
+    });
+    let after = command.get_after_help().cloned().unwrap_or_default();
+    match others {
+        0 => command,
+        _ => {
+            let rest = format!("\n`--help` also lists the other {others} options.");
+            command
+                .after_help(format!("{}{rest}", after.ansi()))
+                .after_long_help(after)
+        }
+    }
 }
 
 /// Help text of the groups, with a line per command.
@@ -123,16 +138,26 @@ mod tests {
             let options = command.get_opts().map(|o| o.get_id().to_string());
             shown.extend(options.filter(|id| DAILY_OPTIONS.contains(&&**id)));
             let [short, long] = [command.render_help(), command.render_long_help()];
-            let count = |page: String| {
+            let count = |page: &str| {
                 let lines = page.lines().map(str::trim_start);
                 lines.filter(|line| line.starts_with('-')).count()
             };
-            let (short, long) = (count(short.to_string()), count(long.to_string()));
+            let (short, long) = (count(&short.to_string()), count(&long.to_string()));
             assert!(short <= 18, "{name}: {short}");
             assert!(
                 short < long || *name == "resume",
                 "{name}: {short} of {long}"
             );
+            let page = command.render_help().to_string();
+            let hidden = |arg: &&Arg| arg.is_hide_short_help_set() && !arg.is_hide_set();
+            let hidden = command.get_arguments().filter(hidden).count();
+            let rest = format!("`--help` also lists the other {hidden} options.");
+            assert!(
+                hidden == 0 || page.trim_end().ends_with(&rest),
+                "{name}: {page}"
+            );
+            let page = command.render_long_help().to_string();
+            assert!(!page.contains("also lists"), "{name}: {page}");
         }
         let flags = ["dry_run", "keep", "live"].map(String::from);
         shown.extend(flags);

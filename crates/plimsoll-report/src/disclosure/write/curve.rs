@@ -29,6 +29,7 @@ impl DisclosureInput {
             sut,
             version: curve.program.version.clone(),
             date,
+            started_at: curve.started_at.clone(),
         }
     }
 
@@ -63,6 +64,7 @@ impl DisclosureInput {
             sut,
             version: run.program.version.clone(),
             date,
+            started_at: run.started_at.clone(),
         }
     }
 }
@@ -213,6 +215,11 @@ impl Measurement<'_> {
 
 fn not_stated(sut: &Sut) -> Option<String> {
     let (_, missing) = sut.stated();
+    // The report takes the date from the measurement.
+    let missing: Vec<_> = missing
+        .into_iter()
+        .filter(|entry| *entry != "product.date_tested")
+        .collect();
     (!missing.is_empty()).then(|| {
         format!(
             "The description of the system does not state: {}.",

@@ -1,14 +1,13 @@
 //! Sections that describe the measurement.
 
-use super::page::{NONE, WIDTH, at_spaces, fields, line, prose, stated, table};
+use super::page::{Part, line, paragraphs, stated};
 use super::solution::{notes, section};
-use super::{DisclosureInput, MeasuredPoint};
+use super::{DisclosureInput, FormSection, MeasuredPoint};
 use crate::disclosure::import::NO_FIGURE;
-use crate::disclosure::model::Section;
 use plimsoll_results::Environment;
 
 /// Load points in detail, the measuring machine, and the notes at the end of the form.
-pub(super) fn sections(input: &DisclosureInput) -> Vec<Section> {
+pub(super) fn sections(input: &DisclosureInput) -> Vec<FormSection> {
     vec![
         section("Load Points", load_points(input)),
         section("Criteria", criteria(&input.criteria)),
@@ -19,8 +18,8 @@ pub(super) fn sections(input: &DisclosureInput) -> Vec<Section> {
 }
 
 /// Offered and achieved rate of each point, and the criteria that the point failed.
-fn load_points(input: &DisclosureInput) -> String {
-    let head = [
+fn load_points(input: &DisclosureInput) -> Vec<Part> {
+    let head = vec![
         "Load",
         "Ops/Sec asked",
         "Ops/Sec achieved",
@@ -29,16 +28,16 @@ fn load_points(input: &DisclosureInput) -> String {
         "Verdict",
     ];
     let rows: Vec<Vec<String>> = input.points.iter().map(row).collect();
-    let mut text = table(&head, &rows);
+    let mut parts = vec![Part::Table(head, rows)];
     for p in &input.points {
         let reasons = p.reasons.iter().map(|r| line(r));
         let reasons: Vec<String> = reasons.filter(|r| !r.is_empty()).collect();
         if !reasons.is_empty() {
             let reasons = format!("Load {}: {}.", p.load, reasons.join("; "));
-            text.push_str(&format!("\n\n{}", prose(&reasons)));
+            parts.push(Part::Prose(reasons));
         }
     }
-    text
+    parts
 }
 
 fn row(p: &MeasuredPoint) -> Vec<String> {
@@ -57,25 +56,16 @@ fn row(p: &MeasuredPoint) -> Vec<String> {
     ]
 }
 
-fn criteria(criteria: &[String]) -> String {
-    let lines: Vec<String> = criteria
-        .iter()
-        .map(|c| line(c))
-        .filter(|c| !c.is_empty())
-        .map(|c| {
-            let options = at_spaces(WIDTH)
-                .initial_indent("- ")
-                .subsequent_indent("  ");
-            textwrap::fill(&c, options)
-        })
-        .collect();
-    match lines.is_empty() {
-        true => NONE.into(),
-        false => lines.join("\n"),
+fn criteria(criteria: &[String]) -> Vec<Part> {
+    let items = criteria.iter().map(|c| line(c));
+    let items: Vec<String> = items.filter(|c| !c.is_empty()).collect();
+    match items.is_empty() {
+        true => vec![],
+        false => vec![Part::List(items)],
     }
 }
 
-fn machine(e: &Environment) -> String {
+fn machine(e: &Environment) -> Vec<Part> {
     let dir = e.work_dir.clone().unwrap_or_default();
     let path = |p: Option<&std::path::Path>| p.map(|p| p.display().to_string()).unwrap_or_default();
     let memory = e.usable_memory().map(|b| match e.memory_limit() {
@@ -83,7 +73,7 @@ fn machine(e: &Environment) -> String {
         None => format!("{b} bytes"),
     });
     let text = |t: Option<&String>| stated(t.map_or("", String::as_str));
-    fields(&[
+    vec![Part::Fields(vec![
         ("Host", stated(&e.host)),
         ("Operating System", stated(&e.kernel)),
         ("Processor", text(e.cpu_model.as_ref())),
@@ -94,7 +84,7 @@ fn machine(e: &Environment) -> String {
         ("Device", text(dir.device.as_ref())),
         ("Mount Point", stated(&path(dir.mount_point.as_deref()))),
         ("Mount Options", stated(&dir.mount_options.join(", "))),
-    ])
+    ])]
 }
 
 /// Remark above all figures of a report.
@@ -107,15 +97,15 @@ pub(super) fn remark(input: &DisclosureInput) -> String {
     format!("Measured with Plimsoll {version}: an open equivalent, not a SPEC result{scaled}.")
 }
 
-fn report_notes(input: &DisclosureInput) -> String {
-    let mut paragraphs = vec![format!(
+fn report_notes(input: &DisclosureInput) -> Vec<Part> {
+    let mut all = vec![format!(
         "This report was made by Plimsoll {} of its workload {}. It is not a SPEC result and \
          cannot be compared with one. SPEC is a registered trademark of the Standard Performance \
          Evaluation Corporation.",
         line(&input.version),
         stated(&input.workload)
     )];
-    paragraphs.extend(input.notes.iter().cloned());
-    paragraphs.push(input.sut.notes.report.clone());
-    prose(&paragraphs.join("\n\n"))
+    all.extend(input.notes.iter().cloned());
+    all.push(input.sut.notes.report.clone());
+    paragraphs(&all.join("\n\n"))
 }

@@ -10,8 +10,9 @@ mod solution;
 mod tests;
 
 use crate::disclosure::import::{GENERATED, NO_FIGURE, PERFORMANCE, rule_of};
-use crate::disclosure::model::{Disclosure, LoadPoint};
+use crate::disclosure::model::{Disclosure, LoadPoint, Section};
 use crate::disclosure::sut::Sut;
+pub(crate) use page::Part;
 use page::at_spaces;
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict};
 use plimsoll_results::Environment;
@@ -43,6 +44,26 @@ pub struct DisclosureInput {
     pub version: String,
     /// Date on which the report was written.
     pub date: String,
+    /// Start of the measurement, in UTC (RFC 3339).
+    pub started_at: String,
+}
+
+/// Section of a report, before its layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormSection {
+    /// Heading of the section in the form.
+    pub(crate) name: &'static str,
+    /// Content of the section; empty for a section without an entry.
+    pub(crate) parts: Vec<Part>,
+}
+
+impl FormSection {
+    fn into_text(self) -> Section {
+        Section {
+            name: self.name.into(),
+            text: page::layout(&self.parts),
+        }
+    }
 }
 
 /// Load point of a measured curve, before it is written into a disclosure report.
@@ -126,9 +147,27 @@ impl DisclosureInput {
         disclosure.peak = curve.peak().map_or(0.0, |p| p.load);
         disclosure.ort_ms = curve.overall_response_time(rule).ok();
         disclosure.ort_published_ms = disclosure.ort_ms.map(thousandths);
-        disclosure.sections = solution::sections(&self.sut);
-        disclosure.sections.extend(measured::sections(self));
+        let sections = self.sections().into_iter();
+        disclosure.sections = sections.map(FormSection::into_text).collect();
         Ok(disclosure)
+    }
+
+    /// Sections that follow the load points, in the order of the form.
+    #[must_use]
+    pub fn sections(&self) -> Vec<FormSection> {
+        let mut sut = self.sut.clone();
+        if sut.product.date_tested.is_empty() {
+            sut.product.date_tested = self.date_tested();
+        }
+        let mut sections = solution::sections(&sut);
+        sections.extend(measured::sections(self));
+        sections
+    }
+
+    /// Month of the measurement as in published reports, such as `Nov 2026`; empty if the start is unknown.
+    fn date_tested(&self) -> String {
+        let start = self.started_at.parse::<jiff::Timestamp>();
+        start.map_or_else(|_| String::new(), |t| t.strftime("%b %Y").to_string())
     }
 
     /// Checks that loads increase, including the points without a latency.

@@ -12,11 +12,49 @@ pub(super) const WIDTH: usize = 80;
 /// Minimum width of a column of a table.
 const MIN_COLUMN_WIDTH: usize = 6;
 
+/// Piece of a section, before its layout. Texts other than paragraphs are lines of ASCII from [`line()`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Title of the parts that follow, in a box.
+    Title(String),
+    /// Names and values.
+    Fields(Vec<(&'static str, String)>),
+    /// Heading and rows of a table.
+    Table(Vec<&'static str>, Vec<Vec<String>>),
+    /// Paragraphs as the user wrote them, separated by blank lines.
+    Prose(String),
+    /// Items of a list.
+    List(Vec<String>),
+}
+
+/// Lays out a section: its parts with an empty line between them; [`NONE`] without parts.
+pub(super) fn layout(parts: &[Part]) -> String {
+    let part = |part: &Part| match part {
+        Part::Title(title) => boxed(title),
+        Part::Fields(of) => fields(of),
+        Part::Table(head, rows) => table(head, rows),
+        Part::Prose(text) => prose(text),
+        Part::List(items) => list(items),
+    };
+    match parts.iter().map(part).collect::<Vec<_>>().join("\n\n") {
+        text if text.is_empty() => NONE.into(),
+        text => text,
+    }
+}
+
+/// Paragraphs as a part; empty without a paragraph.
+pub(super) fn paragraphs(text: &str) -> Vec<Part> {
+    match prose(text).is_empty() {
+        true => vec![],
+        false => vec![Part::Prose(text.to_owned())],
+    }
+}
+
 /// Text in place of a text that is not filled in.
-pub(super) const NOT_STATED: &str = "Not stated";
+const NOT_STATED: &str = "Not stated";
 
 /// The text of an empty section.
-pub(super) const NONE: &str = "None";
+const NONE: &str = "None";
 
 /// Minimum length of a row of `=` that is an underline.
 const MIN_UNDERLINE: usize = 3;
@@ -73,7 +111,7 @@ fn push_ascii(out: &mut String, c: char) {
 }
 
 /// Wraps paragraphs, which are separated by blank lines.
-pub(super) fn prose(text: &str) -> String {
+fn prose(text: &str) -> String {
     let mut paragraphs = vec![String::new()];
     for l in text.lines() {
         if l.trim().is_empty() {
@@ -90,14 +128,6 @@ pub(super) fn prose(text: &str) -> String {
     filled.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Wraps paragraphs; [`NONE`] for an empty text.
-pub(super) fn prose_or_none(text: &str) -> String {
-    match prose(text) {
-        p if p.is_empty() => NONE.into(),
-        p => p,
-    }
-}
-
 /// One line of ASCII; [`NOT_STATED`] for an empty text.
 pub(super) fn stated(text: &str) -> String {
     match line(text) {
@@ -107,7 +137,7 @@ pub(super) fn stated(text: &str) -> String {
 }
 
 /// A title in a box.
-pub(super) fn boxed(title: &str) -> String {
+fn boxed(title: &str) -> String {
     let edge = format!("+{}+", "-".repeat(WIDTH - 2));
     let lines = textwrap::wrap(title, at_spaces(WIDTH - 4));
     let lines = lines
@@ -116,8 +146,17 @@ pub(super) fn boxed(title: &str) -> String {
     format!("{edge}\n{}{edge}", lines.collect::<String>())
 }
 
+/// A list of items, each after a dash.
+fn list(items: &[String]) -> String {
+    let options = at_spaces(WIDTH)
+        .initial_indent("- ")
+        .subsequent_indent("  ");
+    let items = items.iter().map(|item| textwrap::fill(item, &options));
+    items.collect::<Vec<_>>().join("\n")
+}
+
 /// A list of names and values, one per line.
-pub(super) fn fields(fields: &[(&str, String)]) -> String {
+fn fields(fields: &[(&str, String)]) -> String {
     const GAP: usize = 3;
     let column = fields.iter().map(|(n, _)| n.len()).max().unwrap_or(0) + GAP;
     let mut lines = Vec::new();
@@ -133,7 +172,7 @@ pub(super) fn fields(fields: &[(&str, String)]) -> String {
 }
 
 /// A table with a heading and right-aligned columns of numbers. Cells are wrapped to fit the table into the page.
-pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let all = |column: usize| rows.iter().map(move |r| r[column].as_str());
     let longest = |column: usize| all(column).chain([head[column]]).map(str::len).max();
     let mut widths: Vec<usize> = (0..head.len()).map(|c| longest(c).unwrap_or(0)).collect();

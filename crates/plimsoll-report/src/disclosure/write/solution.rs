@@ -1,14 +1,14 @@
 //! Sections on the system under test, in the order of the forms of 2014 and later.
 
-use super::page::{NONE, boxed, fields, line, prose, prose_or_none, stated, table};
-use crate::disclosure::model::Section;
+use super::FormSection;
+use super::page::{Part, line, paragraphs, stated};
 use crate::disclosure::sut::{
     Diagram, LoadGeneration, LoadGenerator, Material, Memory, Processor, Product, Software,
     Storage, Sut, Switch, Transport, Tuning,
 };
 
 /// All sections on the system under test; empty sections that only the form of 2008 has are left out.
-pub(super) fn sections(s: &Sut) -> Vec<Section> {
+pub(super) fn sections(s: &Sut) -> Vec<FormSection> {
     let n = &s.notes;
     let (hardware, software_tuning) = (tuning(&s.hardware_tuning), tuning(&s.software_tuning));
     let mut all = vec![
@@ -66,40 +66,31 @@ pub(super) fn sections(s: &Sut) -> Vec<Section> {
         notes("Load Generator Configuration Notes", &n.load_generators),
         notes("Uniform Access Rule Compliance", &n.uniform_access),
     ];
-    all.extend(of_2008.into_iter().filter(|section| section.text != NONE));
+    all.extend(of_2008.into_iter().filter(|s| !s.parts.is_empty()));
     all
 }
 
-pub(super) fn section(name: &str, text: String) -> Section {
-    let name = name.into();
-    Section { name, text }
+pub(super) fn section(name: &'static str, parts: Vec<Part>) -> FormSection {
+    FormSection { name, parts }
 }
 
-pub(super) fn notes(name: &str, text: &str) -> Section {
-    section(name, prose_or_none(text))
+pub(super) fn notes(name: &'static str, text: &str) -> FormSection {
+    section(name, paragraphs(text))
 }
 
 /// A numbered table of the items that are not empty; `|` separates the columns in `head`.
 fn items<T: Default + PartialEq>(
-    head: &str,
+    head: &'static str,
     list: &[T],
     cells: impl Fn(&T) -> Vec<String>,
-) -> String {
+) -> Vec<Part> {
     let filled = list.iter().filter(|item| **item != T::default());
     let row = |(number, item): (u64, &T)| [vec![number.to_string()], cells(item)].concat();
     let rows: Vec<Vec<String>> = (1..).zip(filled).map(row).collect();
-    let head: Vec<&str> = std::iter::once("No").chain(head.split('|')).collect();
+    let head = std::iter::once("No").chain(head.split('|')).collect();
     match rows.is_empty() {
-        true => NONE.into(),
-        false => table(&head, &rows),
-    }
-}
-
-/// Text of a section from its parts, with an empty line between parts; [`NONE`] if there are no parts.
-fn parts_or_none(parts: impl Iterator<Item = String>) -> String {
-    match parts.collect::<Vec<_>>().join("\n\n") {
-        all if all.is_empty() => NONE.into(),
-        all => all,
+        true => vec![],
+        false => vec![Part::Table(head, rows)],
     }
 }
 
@@ -107,62 +98,63 @@ fn lines<const N: usize>(texts: [&String; N]) -> Vec<String> {
     texts.map(|t| line(t)).into()
 }
 
-fn product(p: &Product) -> String {
-    let known = fields(&[
-        ("Tested by", stated(&p.tested_by)),
-        ("Hardware Available", stated(&p.hardware_available)),
-        ("Software Available", stated(&p.software_available)),
-        ("Date Tested", stated(&p.date_tested)),
-        ("License Number", stated(&p.license_number)),
-        ("Licensee Locations", stated(&p.locations)),
-    ]);
-    let title = boxed(&stated(&p.name));
-    let description = prose(&p.description);
-    let parts = [title, known, description].into_iter();
-    parts_or_none(parts.filter(|part| !part.is_empty()))
+fn product(p: &Product) -> Vec<Part> {
+    let mut parts = vec![
+        Part::Title(stated(&p.name)),
+        Part::Fields(vec![
+            ("Tested by", stated(&p.tested_by)),
+            ("Hardware Available", stated(&p.hardware_available)),
+            ("Software Available", stated(&p.software_available)),
+            ("Date Tested", stated(&p.date_tested)),
+            ("License Number", stated(&p.license_number)),
+            ("Licensee Locations", stated(&p.locations)),
+        ]),
+    ];
+    parts.extend(paragraphs(&p.description));
+    parts
 }
 
-fn materials(list: &[Material]) -> String {
+fn materials(list: &[Material]) -> Vec<Part> {
     items("Qty|Type|Vendor|Model/Name|Description", list, |m| {
         let texts = lines([&m.kind, &m.vendor, &m.model, &m.description]);
         [vec![m.quantity.to_string()], texts].concat()
     })
 }
 
-fn diagrams(list: &[Diagram]) -> String {
+fn diagrams(list: &[Diagram]) -> Vec<Part> {
     items("Diagram|File", list, |d| lines([&d.name, &d.file]))
 }
 
-fn software(list: &[Software]) -> String {
+fn software(list: &[Software]) -> Vec<Part> {
     let head = "Component|Type|Name and Version|Description";
     items(head, list, |s| {
         lines([&s.component, &s.kind, &s.version, &s.description])
     })
 }
 
-fn tuning(groups: &[Tuning]) -> String {
+fn tuning(groups: &[Tuning]) -> Vec<Part> {
     let blank = |g: &&Tuning| {
         let empty = g.parameters.iter().all(|p| *p == Default::default());
         !(empty && line(&g.group).is_empty())
     };
-    let groups = groups.iter().filter(blank).map(|g| {
-        let head = ["Parameter Name", "Value", "Description"];
+    let group = |g: &Tuning| {
+        let head = vec!["Parameter Name", "Value", "Description"];
         let filled = g.parameters.iter().filter(|p| **p != Default::default());
         let rows: Vec<Vec<String>> = filled
             .map(|p| lines([&p.name, &p.value, &p.description]))
             .collect();
         let rows = match rows.is_empty() {
-            true => NONE.into(),
-            false => table(&head, &rows),
+            true => Part::Prose("None".into()),
+            false => Part::Table(head, rows),
         };
-        format!("{}\n\n{rows}", boxed(&stated(&g.group)))
-    });
-    parts_or_none(groups)
+        [Part::Title(stated(&g.group)), rows]
+    };
+    groups.iter().filter(blank).flat_map(group).collect()
 }
 
-fn storage(sut: &Sut) -> String {
+fn storage(sut: &Sut) -> Vec<Part> {
     let head = "Description|Data Protection|Stable Storage|Usable|Qty";
-    let devices = items(head, &sut.storage, |s: &Storage| {
+    let mut parts = items(head, &sut.storage, |s: &Storage| {
         vec![
             line(&s.description),
             stated(&s.protection),
@@ -172,24 +164,24 @@ fn storage(sut: &Sut) -> String {
         ]
     });
     let f = &sut.filesystems;
-    let filesystems = fields(&[
+    parts.push(Part::Fields(vec![
         ("Number of Filesystems", f.count.to_string()),
         ("Total Capacity", stated(&f.capacity)),
         ("Filesystem Type", stated(&f.kind)),
         ("Filesystem Creation Options", stated(&f.creation_options)),
         ("Filesystem Configuration", stated(&f.configuration)),
         ("Fileset Size", stated(&f.fileset_size)),
-    ]);
-    format!("{devices}\n\n{filesystems}")
+    ]));
+    parts
 }
 
-fn transport(list: &[Transport]) -> String {
+fn transport(list: &[Transport]) -> Vec<Part> {
     items("Transport Type|Ports Used|Notes", list, |t| {
         vec![line(&t.kind), t.ports.to_string(), line(&t.notes)]
     })
 }
 
-fn switches(list: &[Switch]) -> String {
+fn switches(list: &[Switch]) -> Vec<Part> {
     let head = "Switch Name|Switch Type|Total Ports|Used Ports|Notes";
     items(head, list, |s| {
         vec![
@@ -202,7 +194,7 @@ fn switches(list: &[Switch]) -> String {
     })
 }
 
-fn processors(list: &[Processor]) -> String {
+fn processors(list: &[Processor]) -> Vec<Part> {
     let head = "Qty|Type|Location|Description|Processing Function";
     items(head, list, |p| {
         let texts = lines([&p.kind, &p.location, &p.description, &p.function]);
@@ -210,10 +202,10 @@ fn processors(list: &[Processor]) -> String {
     })
 }
 
-fn memory(list: &[Memory]) -> String {
+fn memory(list: &[Memory]) -> Vec<Part> {
     let head = "Description|Size in GiB|Qty|Nonvolatile|Total GiB";
     let total = |m: &Memory| m.size_gib * m.quantity as f64;
-    let rows = items(head, list, |m| {
+    let mut parts = items(head, list, |m| {
         vec![
             line(&m.description),
             m.size_gib.to_string(),
@@ -223,16 +215,16 @@ fn memory(list: &[Memory]) -> String {
         ]
     });
     let all = hundredths(list.iter().map(total).sum());
-    match rows == NONE {
-        true => rows,
-        false => format!("{rows}\n\nGrand Total Memory Gibibytes   {all}"),
+    if !parts.is_empty() {
+        parts.push(Part::Fields(vec![("Grand Total Memory Gibibytes", all)]));
     }
+    parts
 }
 
-fn load_generators(list: &[LoadGenerator]) -> String {
+fn load_generators(list: &[LoadGenerator]) -> Vec<Part> {
     let filled = list.iter().filter(|g| **g != LoadGenerator::default());
     let each = filled.map(|g| {
-        fields(&[
+        Part::Fields(vec![
             ("LG Type Name", stated(&g.name)),
             ("Number of these", g.quantity.to_string()),
             ("Processor Name", stated(&g.processor)),
@@ -242,25 +234,25 @@ fn load_generators(list: &[LoadGenerator]) -> String {
             ("Network", stated(&g.network)),
         ])
     });
-    parts_or_none(each)
+    each.collect()
 }
 
-fn load_generation(g: &LoadGeneration) -> String {
+fn load_generation(g: &LoadGeneration) -> Vec<Part> {
     if *g == LoadGeneration::default() {
-        return NONE.into();
+        return vec![];
     }
     let size = match g.block_size {
         0 => "chosen by the workload".into(),
         bytes => format!("{bytes} bytes"),
     };
-    fields(&[
+    vec![Part::Fields(vec![
         ("Storage Protocol", stated(&g.protocol)),
         ("Processes per LG", g.processes.to_string()),
         ("Reads Ahead per Process", g.read_ahead.to_string()),
         ("Writes Behind per Process", g.write_behind.to_string()),
         ("Largest Transfer", size),
         ("Testbed", stated(&g.testbed)),
-    ])
+    ])]
 }
 
 fn yes_or_no(answer: bool) -> String {

@@ -99,7 +99,26 @@ fn sample() -> DisclosureInput {
         notes: vec!["The clients share one switch.".into()],
         version: "0.1.0".into(),
         date: "2026-01-02 03:04:05".into(),
+        started_at: "2025-12-31T23:00:00Z".into(),
     }
+}
+
+#[test]
+fn the_date_of_the_test_is_stated_or_that_of_the_measurement() {
+    let tested = |input: &DisclosureInput| {
+        let disclosure = input.disclosure().unwrap();
+        let product = disclosure.section("Product and Test Information").unwrap();
+        let line = product.lines().find_map(|l| l.strip_prefix("Date Tested"));
+        line.unwrap().trim().to_owned()
+    };
+    let mut input = sample();
+    input.sut.product.date_tested = String::new();
+    assert_eq!(tested(&input), "Dec 2025");
+    input.sut.product.date_tested = "Nov 2025".into();
+    assert_eq!(tested(&input), "Nov 2025");
+    input.sut.product.date_tested = String::new();
+    input.started_at = String::new();
+    assert_eq!(tested(&input), "Not stated");
 }
 
 #[track_caller]

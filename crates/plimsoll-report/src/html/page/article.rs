@@ -2,7 +2,7 @@
 
 use super::figure::{figure, multiples};
 use super::table::table;
-use crate::disclosure::Disclosure;
+use crate::disclosure::{Disclosure, FormSection};
 use crate::document::{Block, Document, Figure, Figures, Line, LineKind, Section, State, Tone};
 use crate::format::local_time;
 use crate::html::chart::Chart;
@@ -53,7 +53,7 @@ impl ArticleStyle {
 pub(crate) fn article(
     document: &Document,
     style: &ArticleStyle,
-    disclosed: Option<&Disclosure>,
+    disclosed: Option<(&Disclosure, &[FormSection])>,
 ) -> Markup {
     let title = html! { (document.title) (badge(document)) };
     let sections = document.sections.iter().chain(&document.appendix);
@@ -65,7 +65,7 @@ pub(crate) fn article(
                 (blocks(&document.head_with_name(), style))
             }
             @for s in sections.filter(is_shown) { (section(s, style)) }
-            @if let Some(d) = disclosed { (super::disclosure::section(d, style)) }
+            @if let Some((d, sections)) = disclosed { (super::disclosure::section(d, sections, style)) }
         }
     }
 }
@@ -206,9 +206,14 @@ fn figures(figures: &Figures) -> Markup {
     if figures.are_results {
         tiles(&items)
     } else {
-        html! {
-            dl.facts { @for (name, value) in &items { div { dt { (name) } dd { (value) } } } }
-        }
+        facts(&items)
+    }
+}
+
+/// Names and values of facts.
+pub(super) fn facts<N: AsRef<str>>(facts: &[(N, String)]) -> Markup {
+    html! {
+        dl.facts { @for (name, value) in facts { div { dt { (name.as_ref()) } dd { (value) } } } }
     }
 }
 

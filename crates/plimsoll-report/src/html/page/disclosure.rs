@@ -1,36 +1,49 @@
 //! Full disclosure on the page of a load curve or run: the content of the ASCII report, in its order.
 
-use super::article::ArticleStyle;
+use super::article::{ArticleStyle, facts};
 use super::table::table;
-use crate::disclosure::Disclosure;
+use crate::disclosure::{Disclosure, FormSection, Part};
+use crate::document::Table;
 use maud::{Markup, html};
 
-/// The claim, the load points, and a collapsed part for each section.
-///
-/// Sections are laid out for 80 columns of fixed width and shown unchanged: the page and the ASCII report have the same
-/// content.
-pub(crate) fn section(d: &Disclosure, style: &ArticleStyle) -> Markup {
+/// The claim, the load points, a part for each section with an entry, and the names of the sections without an entry.
+pub(crate) fn section(d: &Disclosure, sections: &[FormSection], style: &ArticleStyle) -> Markup {
     let id = style.id("disclosure");
     let ort = d
         .ort_published_ms
         .map_or("n/a".into(), |ms| format!("{ms} msec"));
+    let (stated, empty): (Vec<_>, Vec<_>) = sections.iter().partition(|s| !s.parts.is_empty());
+    let empty: Vec<&str> = empty.iter().map(|s| s.name).collect();
     html! {
         section.disclosure aria-labelledby=(id) {
             h2 id=(id) { "Full disclosure: " (d.title) }
             p { (d.vendor) " : " (d.product) }
             p { (d.metric) " = " (d.peak) " " (d.unit) " (Overall Response Time = " (ort) ")" }
             @if !d.remark.is_empty() { p.doubtful { (d.remark) } }
-            details open {
-                summary { "Performance" }
-                (table(&d.performance()))
+            h3 { "Performance" }
+            (table(&d.performance()))
+            @for s in stated {
+                h3 { (s.name) }
+                @for part in &s.parts { (self::part(part, s.name)) }
             }
-            @for s in &d.sections {
-                details open {
-                    summary { (s.name) }
-                    pre tabindex="0" { (s.text) }
-                }
-            }
+            @if !empty.is_empty() { p.about { "Sections without an entry: " (empty.join(", ")) "." } }
             p.about { (d.generated) }
         }
+    }
+}
+
+fn part(part: &Part, section: &str) -> Markup {
+    match part {
+        Part::Title(title) => html! { h4 { (title) } },
+        Part::Fields(fields) => facts(fields),
+        Part::Table(head, rows) => {
+            let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
+            table(&Table::new(section, head).with_rows(rows.iter().cloned()))
+        }
+        Part::Prose(text) => {
+            let paragraphs = text.split("\n\n").filter(|p| !p.trim().is_empty());
+            html! { @for paragraph in paragraphs { p { (paragraph) } } }
+        }
+        Part::List(items) => html! { ul { @for item in items { li { (item) } } } },
     }
 }

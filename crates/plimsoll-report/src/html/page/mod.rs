@@ -8,7 +8,7 @@ mod table;
 pub(crate) use article::UNDISCLOSED;
 pub use article::tiles;
 
-use crate::disclosure::Disclosure;
+use crate::disclosure::{Disclosure, FormSection};
 use crate::document::Document;
 use crate::html::chart::{Chart, Theme, style};
 use article::{ArticleStyle, article, badge};
@@ -31,10 +31,11 @@ pub fn report(documents: &[Document]) -> String {
     document(&title, &body(documents))
 }
 
-/// A page on one run or load curve with its full disclosure.
+/// A page on one run or load curve with its full disclosure, and the disclosure's sections before their layout in ASCII.
 #[must_use]
-pub fn disclosed(report: &Document, disclosure: &Disclosure) -> String {
-    let body = article(report, &ArticleStyle::of(0, 1), Some(disclosure));
+pub fn disclosed(report: &Document, disclosure: &Disclosure, sections: &[FormSection]) -> String {
+    let disclosed = Some((disclosure, sections));
+    let body = article(report, &ArticleStyle::of(0, 1), disclosed);
     document(&page_title(report), &body)
 }
 

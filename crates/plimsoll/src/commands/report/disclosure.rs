@@ -17,7 +17,7 @@ pub(super) fn disclosure(
     found: &[LoadedResult],
     description: Option<&Path>,
 ) -> Result<String, CommandError> {
-    Ok(of_only(found, description)?.1.to_text())
+    Ok(of_only(found, description)?.disclosure.to_text())
 }
 
 /// HTML page of the single given curve or run, with its disclosure report; `None` if neither `description` nor the file
@@ -39,16 +39,28 @@ pub(super) fn page(
         (None, Some(_)) if input(&found[0], Sut::default()).is_err() => return Ok(None),
         _ => {}
     }
-    let (data, disclosure) = of_only(found, description)?;
+    let Disclosed {
+        data,
+        input,
+        disclosure,
+    } = of_only(found, description)?;
     let report = data.document().annotated(data.annotations());
-    Ok(Some(page::disclosed(&report, &disclosure)))
+    let page = page::disclosed(&report, &disclosure, &input.sections());
+    Ok(Some(page))
+}
+
+/// A curve or run with its disclosure report, and the input of the report.
+struct Disclosed<'a> {
+    data: &'a RunData,
+    input: DisclosureInput,
+    disclosure: Disclosure,
 }
 
 /// The single given curve or run, and its disclosure report; several results are a usage error.
 fn of_only<'a>(
     found: &'a [LoadedResult],
     description: Option<&Path>,
-) -> Result<(&'a RunData, Disclosure), CommandError> {
+) -> Result<Disclosed<'a>, CommandError> {
     let [only] = found else {
         return Err(CommandError::usage(format!(
             "a disclosure report is made of one load curve or run, and {} results were given",
@@ -70,7 +82,7 @@ fn kept_description(results: &LoadedResult) -> Option<PathBuf> {
 }
 
 /// Disclosure report of a curve, or of a run as a curve of one point, on the system that `sut` describes.
-fn input(result: &LoadedResult, sut: Sut) -> Result<(&RunData, Disclosure), CommandError> {
+fn input(result: &LoadedResult, sut: Sut) -> Result<Disclosed<'_>, CommandError> {
     let none = || {
         CommandError::usage(format!(
             "{}, and a disclosure report is made of a load curve or a run: `plimsoll curve` and \
@@ -96,7 +108,11 @@ fn input(result: &LoadedResult, sut: Sut) -> Result<(&RunData, Disclosure), Comm
         let path = result.path.display();
         CommandError::usage(format!("{path} has no disclosure report: {e}"))
     })?;
-    Ok((data, disclosure))
+    Ok(Disclosed {
+        data,
+        input,
+        disclosure,
+    })
 }
 
 /// Refuses the disclosure of a run without measurements, such as a run that failed before its measured window.
