@@ -164,6 +164,8 @@ fn achieved(run: &Run) -> Vec<Block> {
     }
     let mut blocks = vec![Block::results("summary", figures)];
     blocks.extend(latencies);
+    let of_stage = |(name, stage): (String, &Stage)| Block::results(&name, stage_figures(stage));
+    blocks.extend(stages::if_few(run).map(of_stage));
     blocks.extend(confidence::of_all(run));
     blocks.extend(standstill::sentences(run).into_iter().map(Block::sentence));
     let failed = run.operations.iter().filter(|o| o.errors > 0);
@@ -189,6 +191,20 @@ fn throughput(s: &Summary) -> Vec<Figure> {
         Figure::unit(rate(s.writes_per_s), "writes/s"),
         Figure::unit(mib_per_s(s.bytes_per_s), "MiB/s"),
     ]
+}
+
+/// Rates of a stage over the longest time of a rank, which the figures end with.
+fn stage_figures(stage: &Stage) -> Vec<Figure> {
+    let operations: Vec<OperationFigures> = stages::over_longest_rank(stage).collect();
+    let sum = |of: fn(&OperationFigures) -> f64| operations.iter().map(of).sum();
+    let bytes_per_s: f64 = sum(|o| o.bytes_per_s);
+    let mut figures = vec![Figure::unit(rate(sum(|o| o.ops_per_s)), "ops/s")];
+    if bytes_per_s > 0.0 {
+        figures.push(Figure::unit(mib_per_s(bytes_per_s), "MiB/s"));
+    }
+    let seconds = stages::longest_ns(stage) as f64 / 1e9;
+    figures.push(Figure::unit(format!("{seconds:.3}"), "s"));
+    figures
 }
 
 /// Times at which the first and the last worker finished, with the completed operations; for a pattern, in each stage.

@@ -9,4 +9,5 @@ mod formats;
 mod html;
 mod panic;
 mod parquet;
+mod pictures;
 mod series;
