@@ -24,7 +24,10 @@ const MAX_COLUMNS: usize = 6;
 const MAX_NAMED: usize = 12;
 
 /// Maximum length of a value in the table, in characters.
-const MAX_VALUE_CHARS: usize = 28;
+const MAX_VALUE_CHARS: usize = 40;
+
+/// Maximum length of a value that is not broken into lines, in characters.
+const MAX_ONE_LINE_CHARS: usize = 14;
 
 pub(crate) async fn show(
     State(app): State<Shared>,
@@ -198,8 +201,9 @@ fn setting(e: &Entry, column: &Column, listing: &Listing) -> Markup {
     let whole = column.values(e).join(", ");
     let short = cut(&whole, MAX_VALUE_CHARS);
     let title = (short != whole).then_some(&whole);
+    let is_long = short.chars().count() > MAX_ONE_LINE_CHARS;
     html! {
-        td.setting data-head=(column.heading()) title=[title] {
+        td.setting.wrapped[is_long] data-head=(column.heading()) title=[title] {
             @if *column == Column::Workload {
                 a href=(format!("/?{}", listing.of_workload(&e.workload).query(1))) { (short) }
             } @else {

@@ -1,7 +1,7 @@
 //! Drawing of charts as SVG.
 
 use super::theme::{self, MAIN, Part, Role};
-use super::{Axis, Chart, ChartOverlay, Column, NAMES_SHARE, SeriesStyle};
+use super::{Axis, Chart, ChartOverlay, Column, NAMES_SHARE, SeriesStyle, Unit};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
@@ -49,6 +49,9 @@ const LABEL_AREA_PX: u32 = 44;
 
 /// Distance between the drawing's top edge and the plotting area, in pixels.
 const TOP_MARGIN_PX: u32 = 10;
+
+/// Distance between the plotting area and the drawing's right edge, in pixels.
+const RIGHT_MARGIN_PX: u32 = 18;
 
 /// Width of a line, in pixels.
 const LINE_PX: u32 = 2;
@@ -262,9 +265,15 @@ fn paint(
     let span = chart.x.scale.position(x.1) - chart.x.scale.position(x.0);
     let pixels = f64::from(size.width.saturating_sub(90)) / span;
     without_overlap(&mut x_ticks, pixels);
+    if chart.x.unit == Unit::Date {
+        // The labels of dates are wide, and the last label would be cut at the right edge.
+        let end = chart.x.scale.position(x.1);
+        let room = |at: f64| (end - at) * pixels + f64::from(RIGHT_MARGIN_PX);
+        x_ticks.retain(|(at, label)| text_width(label) / 2.0 <= room(*at));
+    }
     let mut plot = ChartBuilder::on(root)
         .margin_top((header + TOP_MARGIN_PX) * UNITS)
-        .margin_right(18 * UNITS)
+        .margin_right(RIGHT_MARGIN_PX * UNITS)
         .margin_left(2 * UNITS)
         .x_label_area_size(LABEL_AREA_PX * UNITS)
         .y_label_area_size(TICKS_PX * UNITS)
@@ -568,7 +577,7 @@ fn paint_header(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fal
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Column, CrossedPoints, Mark, Unit};
+    use super::super::{Column, CrossedPoints, Mark};
     use super::*;
 
     /// Vertical positions in a drawing, from its plotting area: 0 is the top, 1 the bottom.

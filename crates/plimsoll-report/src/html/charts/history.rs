@@ -163,20 +163,21 @@ mod tests {
             svg.contains("href=\"/results/c&amp;&lt;\" aria-label=\"c&amp;&lt;\""),
             "{svg}"
         );
-        // Each marker of a valid point is below the invisible circle that leads to the results.
-        let centres = |begin: &str| -> Vec<String> {
-            let circles = svg.split("<circle ").skip(1).filter(|c| c.contains(begin));
-            let place = |c: &str, name: &str| {
-                let value = c.split(&format!("{name}=\"")).nth(1).unwrap();
-                value.split('"').next().unwrap().parse::<i32>().unwrap()
+        // Each marker of a valid point is near the centre of the invisible circle that leads to the results.
+        let centres = |part: &str| -> Vec<[i32; 2]> {
+            let circles = svg.split("<circle ").skip(1).filter(|c| c.contains(part));
+            let place = |circle: &str, name: &str| -> i32 {
+                let value = circle.split(&format!("{name}=\"")).nth(1).unwrap();
+                value.split('"').next().unwrap().parse().unwrap()
             };
-            circles
-                .map(|c| format!("{} {}", place(c, "cx"), place(c, "cy")))
-                .collect()
+            circles.map(|c| [place(c, "cx"), place(c, "cy")]).collect()
         };
         let (links, markers) = (centres("transparent"), centres("r=\"30\""));
         assert_eq!((links.len(), markers.len()), (3, 2));
-        assert_eq!([&links[0], &links[2]], [&markers[0], &markers[1]]);
+        for (link, marker) in [(links[0], markers[0]), (links[2], markers[1])] {
+            let distance = (link[0] - marker[0]).abs() + (link[1] - marker[1]).abs();
+            assert!(distance < 10, "{link:?} and {marker:?} are a pixel apart");
+        }
         let page = figures(&all).into_string();
         assert!(page.contains("<a href=\"/results/d\">d</a>"), "{page}");
         assert!(page.contains("20.0 (not valid)"), "{page}");
