@@ -119,15 +119,14 @@ fn results(found: &ListPage, listing: &Listing) -> Markup {
         Column::MeanMs,
         Column::P99Ms,
     ];
-    let target =
-        match found.differences.contains(&Column::Target) || columns.contains(&&Column::Target) {
-            true => "",
-            false => &*found.results[0].target,
-        };
+    // A target that all results have is named above the table, which has no column of targets then.
+    let target = &found.results[0].target;
+    let is_same = found.results.iter().all(|e| e.target == *target);
+    let names_target = is_same && !target.is_empty() && !columns.contains(&&Column::Target);
     html! {
         p id="total" {
             (Count(first)) " to " (Count(last)) " of " (Count(found.total))
-            @if !target.is_empty() { ", target " span.mono { (target) } }
+            @if names_target { ", target " span.mono { (target) } }
         }
         @if !others.is_empty() {
             p.about id="others" {
