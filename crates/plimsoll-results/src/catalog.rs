@@ -1,12 +1,13 @@
 //! List of the results below a root: an [`Entry`] for each results directory of any kind.
 
 use crate::document::read_part;
+use crate::settings::{EnvironmentPart, PlanPart, ProgramPart, Settings, TargetPart};
 use crate::{
     Annotations, Kind, Percentile, Qualifier, QualifierKind, ResultsError, Run, SeriesDir,
-    SeriesKind, SeriesRun, Summary, Validity, Verdict,
+    SeriesKind, SeriesRun, Setting, Summary, Validity, Verdict,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use strum::{Display, IntoStaticStr, VariantArray};
@@ -89,6 +90,11 @@ pub struct Entry {
     pub workload: String,
     /// URL of the target as given on the command line; empty if the runs of a profile have different targets.
     pub target: String,
+    /// Parameters of the workload by name. Each parameter has its values in all configurations of the results, in the
+    /// order of the configurations and without duplicates: one value for a run.
+    pub parameters: BTreeMap<String, Vec<String>>,
+    /// Other settings, with values as of the parameters. A setting that is unknown or does not apply is left out.
+    pub settings: BTreeMap<Setting, Vec<String>>,
     /// Start of the run, or of the first run of a series: RFC 3339, in UTC.
     pub started_at: String,
     /// Whether the figures may be used, and whether the result is complete.
@@ -136,11 +142,12 @@ struct RunPart {
     summary: Summary,
     target: TargetPart,
     window_number: u32,
-}
-
-#[derive(Deserialize)]
-struct TargetPart {
-    url: String,
+    #[serde(default)]
+    program: ProgramPart,
+    #[serde(default)]
+    environment: EnvironmentPart,
+    #[serde(default)]
+    plan: PlanPart,
 }
 
 impl Entry {
@@ -168,6 +175,7 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
     let measured = run.window_number > 0;
     let figure = |f: f64| measured.then_some(f);
     let moved = |f: f64| (measured && run.summary.ops > 0).then_some(f);
+    let settings = Settings::of_run(&run.environment, &run.program, &run.target, &run.plan);
     Ok(Entry {
         kind: Kind::Run,
         workload: run.workload,
@@ -175,6 +183,8 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
         qualifiers: run.qualifiers.iter().map(|q| q.kind).collect(),
         runs: 1,
         target: run.target.url,
+        parameters: settings.parameters,
+        settings: settings.settings,
         started_at: run.started_at,
         ops_per_s: figure(run.summary.ops_per_s),
         bytes_per_s: figure(run.summary.bytes_per_s),
@@ -208,12 +218,15 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
     };
     let qualifiers = series.runs.iter().flat_map(|run| &run.qualifiers);
     let has_loads = matches!(kind, Kind::Curve | Kind::Search);
+    let settings = Settings::of_series(dir, has_loads)?;
     Ok(Entry {
         kind,
         workload: series.name.clone(),
         status: series.status(),
         qualifiers: qualifiers.map(|q| q.kind).collect(),
         target: if same { first.clone() } else { String::new() },
+        parameters: settings.parameters,
+        settings: settings.settings,
         started_at: series.started_at.clone(),
         runs: series.runs.len() as u64,
         ops_per_s: mean(&|run| run.window_s.gt(&0.0).then_some(run.achieved_ops_per_s)),

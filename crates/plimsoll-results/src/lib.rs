@@ -63,6 +63,7 @@ mod removal;
 mod run;
 mod schedule;
 mod series;
+mod settings;
 mod simulation;
 mod sparse;
 mod staging;
@@ -117,6 +118,7 @@ pub use series::{
     Step, Strategy, Sweep, TrialRun, Unrest, VariedNumbers, VariedParameter, VariedUnit, read_runs,
     run_dirs, values_of,
 };
+pub use settings::Setting;
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;
 pub use standstill::{AgeFigure, StallFigure};

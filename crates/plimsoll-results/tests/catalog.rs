@@ -1,11 +1,12 @@
 //! Catalog entries of results.
 
 use crate::fixtures::{
-    create, curve, list, make, make_all, plan, profile, repeats, run, search, target,
+    create, curve, list, make, make_all, plan, profile, repeats, run, search, sweep, target,
 };
+use plimsoll_plan::{Parameter, Plan};
 use plimsoll_results::{
-    Document, Entry, Kind, RUN_FILE, Run, Series, SeriesState, SeriesWriter, Status, Step,
-    SummaryLatency, Verdict, directories,
+    Document, Entry, Environment, Kind, RUN_FILE, Run, Series, SeriesState, SeriesWriter, Setting,
+    Status, Step, SummaryLatency, Verdict, WorkDir, directories,
 };
 use std::path::Path;
 
@@ -189,6 +190,89 @@ fn a_profile_has_a_target_if_all_its_runs_have_the_same_one() {
     assert_eq!((same.target.as_str(), same.runs), ("null", 1));
     series.configurations[1].target = target("posix");
     assert_eq!(entry(&create(root.path(), series)).target, "");
+}
+
+/// Parameters of a Plan from their names and values.
+fn parameters(values: &[(String, String)]) -> Vec<Parameter> {
+    let parameter = |(name, value): &(String, String)| Parameter {
+        name: name.clone(),
+        value: value.clone(),
+        default: "1".into(),
+        meaning: String::new(),
+    };
+    values.iter().map(parameter).collect()
+}
+
+/// Values of a setting; empty if the setting is left out.
+fn setting(entry: &Entry, setting: Setting) -> Vec<&str> {
+    let values = entry.settings.get(&setting).into_iter().flatten();
+    values.map(String::as_str).collect()
+}
+
+#[test]
+fn a_run_has_its_parameters_and_settings() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("one");
+    write_run(&path, |r| {
+        r.plan.parameters = parameters(&[("nthreads".into(), "16".into())]);
+        r.plan.work_dir.dir = "mail".into();
+        r.target.url = "posix:?io=uring&depth=8".into();
+        r.environment = Environment {
+            host: "bench".into(),
+            kernel: "Linux 7".into(),
+            work_dir: Some(WorkDir {
+                path: "/mnt/a/mail".into(),
+                fs_type: Some("xfs".into()),
+                device: None,
+                ..WorkDir::default()
+            }),
+            ..Environment::default()
+        };
+    });
+    let entry = Entry::read(&path).unwrap();
+    assert_eq!(entry.parameters["nthreads"], ["16"]);
+    for (name, expected) in [
+        (Setting::Directory, "/mnt/a/mail"),
+        (Setting::FileSystem, "xfs"),
+        (Setting::Io, "uring, depth 8"),
+        (Setting::Content, "random"),
+        (Setting::Load, "10"),
+        (Setting::Scale, "0.5"),
+        (Setting::Host, "bench"),
+        (Setting::Kernel, "Linux 7"),
+        (Setting::Seed, "41"),
+    ] {
+        assert_eq!(setting(&entry, name), [expected], "{name}");
+    }
+    assert!(!entry.settings.contains_key(&Setting::Device));
+    write_run(&path, |r| {
+        r.plan.work_dir.temporary = true;
+        r.plan.metric = None;
+    });
+    let entry = Entry::read(&path).unwrap();
+    for name in [Setting::Directory, Setting::Scale, Setting::Load] {
+        assert!(!entry.settings.contains_key(&name), "{name}");
+    }
+}
+
+#[test]
+fn a_series_has_the_values_of_all_its_configurations() {
+    let root = tempfile::tempdir().unwrap();
+    let varied = sweep(&[("iosize", "4k,1m"), ("nthreads", "1,2")], |cell| Plan {
+        parameters: parameters(cell),
+        ..plan()
+    });
+    let varied = entry(&create(root.path(), varied));
+    assert_eq!(varied.parameters["iosize"], ["4k", "1m"]);
+    assert_eq!(varied.parameters["nthreads"], ["1", "2"]);
+    assert_eq!(setting(&varied, Setting::Load), ["10"]);
+    let systems = profile(1, &[("a", "ext4"), ("b", "ext4"), ("a", "xfs")]);
+    let systems = entry(&create(root.path(), systems));
+    assert_eq!(setting(&systems, Setting::FileSystem), ["ext4", "xfs"]);
+    // The Plan of a curve has the highest load only.
+    let curve = entry(&create(root.path(), curve()));
+    assert_eq!(setting(&curve, Setting::Load), [""; 0]);
+    assert_eq!(setting(&curve, Setting::Seed), ["41"]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn json_response(value: &impl Serialize) -> JsonResult {
 
 async fn list(State(app): State<Shared>, RawQuery(query): RawQuery) -> JsonResult {
     let listing = Listing::parse(&query.unwrap_or_default()).map_err(Problem::bad)?;
-    let found = run_blocking(move || Ok(app.index()?.list(&listing))).await?;
+    let found = run_blocking(move || app.index()?.list(&listing).map_err(Problem::bad)).await?;
     json_response(&found)
 }
 

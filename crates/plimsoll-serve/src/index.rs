@@ -4,7 +4,8 @@
 //! under which the directory was last read, and reads the directories whose stamps differ. Listing 10 000 results takes
 //! 40 000 `lstat` calls.
 
-use crate::filter::Listing;
+use crate::column::{Column, differences};
+use crate::filter::{Filter, Listing};
 use crate::stamp::FileStamp;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -12,7 +13,6 @@ use plimsoll_results::{
     ANNOTATIONS_FILE, Entry, Kind, RUN_FILE, ResultsError, SERIES_FILE, directories,
 };
 use serde::Serialize;
-use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,9 @@ pub struct ListPage {
     pub page: u64,
     /// Number of pages of the list, at least 1.
     pub pages: u64,
-    /// Results on this page, the latest start first.
+    /// Columns in which the results on all pages have different values, the most important first.
+    pub differences: Vec<Column>,
+    /// Results on this page, in the requested order.
     pub results: Vec<Entry>,
 }
 
@@ -131,16 +133,19 @@ impl Index {
         Ok(read)
     }
 
-    /// Lists a page of the results that match a filter, the latest first.
-    #[must_use]
-    pub fn list(&self, listing: &Listing) -> ListPage {
-        let zone = TimeZone::system();
-        let day = |started: Timestamp| started.to_zoned(zone.clone()).date();
-        let mut found: Vec<(&Entry, Option<Timestamp>)> = self
-            .results()
-            .filter(|(entry, started)| listing.filter.accepts(entry, started.map(day)))
-            .collect();
-        found.sort_unstable_by_key(|(entry, started)| (Reverse(*started), &entry.name));
+    /// Lists a page of the results that match a filter, in the requested order.
+    ///
+    /// # Errors
+    /// A sentence if the order is by a parameter that no results have.
+    pub fn list(&self, listing: &Listing) -> Result<ListPage, String> {
+        if let Column::Parameter(name) = &listing.order.by
+            && !self.entries().any(|e| e.parameters.contains_key(name))
+        {
+            let name = name.escape_debug();
+            return Err(format!("sort: no results have the parameter `{name}`"));
+        }
+        let mut found = self.found(&listing.filter);
+        listing.order.sort(&mut found);
         let total = found.len() as u64;
         let first = (listing.page - 1).saturating_mul(listing.per_page);
         let index = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
@@ -148,12 +153,39 @@ impl Index {
             .iter()
             .skip(index(first))
             .take(index(listing.per_page));
-        ListPage {
+        Ok(ListPage {
             total,
             page: listing.page,
             pages: total.div_ceil(listing.per_page).max(1),
+            differences: differences(found.iter().map(|(entry, _)| *entry)),
             results: on_page.map(|(entry, _)| (*entry).clone()).collect(),
+        })
+    }
+
+    /// The results that match a filter and have a start time, the earliest first, if all results that match the filter
+    /// are of one workload; empty otherwise.
+    #[must_use]
+    pub fn history(&self, filter: &Filter) -> Vec<(&Entry, Timestamp)> {
+        let found = self.found(filter);
+        let of_one = |pair: &[(&Entry, _)]| pair[0].0.workload == pair[1].0.workload;
+        if !found.windows(2).all(of_one) {
+            return vec![];
         }
+        let timed = found
+            .into_iter()
+            .filter_map(|(entry, started)| Some((entry, started?)));
+        let mut timed: Vec<(&Entry, Timestamp)> = timed.collect();
+        timed.sort_unstable_by_key(|(entry, started)| (*started, &entry.name));
+        timed
+    }
+
+    /// The results that match a filter, with their start times, in no particular order.
+    fn found(&self, filter: &Filter) -> Vec<(&Entry, Option<Timestamp>)> {
+        let zone = TimeZone::system();
+        let day = |started: Timestamp| started.to_zoned(zone.clone()).date();
+        self.results()
+            .filter(|(entry, started)| filter.accepts(entry, started.map(day)))
+            .collect()
     }
 
     /// Entry of the results with a name; `None` if there are no such results.
@@ -329,7 +361,8 @@ mod tests {
         let place = results();
         let mut index = Index::new(place.path());
         assert_eq!(index.refresh_at(later()).unwrap(), RUNS);
-        let page = index.list(&Listing::default());
+        let list = |index: &Index| index.list(&Listing::default()).unwrap();
+        let page = list(&index);
         assert_eq!(page.total, RUNS as u64);
         let names = page.results.iter().map(|entry| entry.name.as_str());
         let expected = (0..50).map(|n| format!("{n:04}"));
@@ -356,8 +389,41 @@ mod tests {
         assert_eq!(index.refresh_at(later()).unwrap(), 1);
         fs::remove_dir_all(place.path().join("0009")).unwrap();
         assert_eq!(index.refresh_at(later()).unwrap(), 0);
-        assert_eq!(index.list(&Listing::default()).total, RUNS as u64 - 2);
+        assert_eq!(list(&index).total, RUNS as u64 - 2);
         assert!(index.damaged().is_empty() && index.entry("0009").is_none());
+    }
+
+    #[test]
+    fn an_order_by_a_parameter_of_no_results_is_refused() {
+        let place = results();
+        let mut index = Index::new(place.path());
+        index.refresh_at(later()).unwrap();
+        let list = |query: &str| index.list(&Listing::parse(query).unwrap());
+        let error = list("sort=parameter:nthread").unwrap_err();
+        assert_eq!(error, "sort: no results have the parameter `nthread`");
+        let last = list("sort=name&order=desc&per_page=1").unwrap();
+        assert_eq!(last.results[0].name, format!("{:04}", RUNS - 1));
+    }
+
+    #[test]
+    fn only_results_of_one_workload_have_a_history() {
+        let place = results();
+        let run = place.path().join("0001").join(RUN_FILE);
+        let text = fs::read_to_string(&run).unwrap();
+        let other = text.replacen("\"workload\": \"w\"", "\"workload\": \"v\"", 1);
+        fs::write(&run, other.replace("1970-01-01", "1969-01-01")).unwrap();
+        let second = place.path().join("0002").join(RUN_FILE);
+        fs::write(second, text.replace("1970-01-01", "1969-01-01")).unwrap();
+        let mut index = Index::new(place.path());
+        index.refresh_at(later()).unwrap();
+        let history = |query: &str| index.history(&Listing::parse(query).unwrap().filter);
+        assert!(history("").is_empty());
+        let of_one = history("workload=w");
+        assert_eq!(of_one.len(), RUNS - 1);
+        assert_eq!(
+            (of_one[0].0.name.as_str(), of_one[1].0.name.as_str()),
+            ("0002", "0000")
+        );
     }
 
     /// A second change may leave the stamp unchanged if the clock of the file system has not advanced since the first.

@@ -12,7 +12,7 @@
 //!
 //! # Modules
 //! `server` → `app` (routes) → `api`, `metrics` → `pages` → `live` (event stream) → `state` (shared by all requests) →
-//! `guard`, `index` (`filter` is its query), `abandoned` (results of killed runs) → `stamp`, `problem` (errors as
+//! `guard`, `index` (`filter` is its query, `column` its order), `abandoned` (results of killed runs) → `stamp`, `problem` (errors as
 //! responses) → `layout`, `address`, `assets`. Each module of the server only uses modules that are later in this list.
 
 mod abandoned;
@@ -20,6 +20,7 @@ mod address;
 mod api;
 mod app;
 mod assets;
+pub mod column;
 pub mod filter;
 pub mod guard;
 pub mod index;

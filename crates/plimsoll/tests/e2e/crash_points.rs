@@ -180,7 +180,7 @@ fn check_index(root: &Path, expected: usize) -> Checked {
     let mut index = Index::new(root);
     index.refresh().map_err(|e| e.to_string())?;
     let damaged = index.damaged();
-    let listed = index.list(&Listing::default()).total;
+    let listed = index.list(&Listing::default())?.total;
     ensure(damaged.is_empty() && listed == expected as u64, || {
         format!("the index has {listed} of {expected} results, and {damaged:?}")
     })

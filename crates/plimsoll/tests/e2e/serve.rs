@@ -234,6 +234,10 @@ fn the_list_shows_what_the_filter_lets_through() {
         ("tag=x&tag=y", "c"),
         ("tag=x&status=failed", ""),
         ("tag=x&workload=&target=", "d c"),
+        ("tag=x&sort=name", "c d"),
+        ("to=2026-04-01&sort=name&order=desc", "f e d c b"),
+        ("to=2026-04-01&sort=workload", "f e d c b"),
+        ("q=OTHER+nfs3", "f"),
     ] {
         assert_eq!(browser.names(query).join(" "), expected, "{query}");
         let page = browser.get(&format!("/?{query}"));
@@ -253,7 +257,20 @@ fn the_list_shows_what_the_filter_lets_through() {
     let error = wrong.json()["error"].as_str().unwrap().to_owned();
     let expected = "`state` is not a parameter of a list";
     assert!(error.starts_with(expected), "{error}");
-    assert_eq!(browser.get("/?from=soon").status, 400);
+    for (query, error) in [
+        ("from=soon", "from: `soon` is not a day"),
+        ("sort=speed", "sort: `speed` is not a column"),
+        (
+            "sort=parameter:none",
+            "sort: no results have the parameter `none`",
+        ),
+    ] {
+        let page = browser.get(&format!("/?{query}"));
+        assert_eq!(page.status, 400, "{query}");
+        assert!(page.text.contains(error), "{query}: {}", page.text);
+    }
+    let differences = browser.get("/api/v1/results").json()["differences"].clone();
+    assert_eq!(differences, json!(["workload", "target"]));
 }
 
 #[test]

@@ -1,7 +1,13 @@
 //! Axes of charts: positions, labels and format of values.
 
 use crate::{latency, rate};
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, ToSpan, Zoned};
 use plimsoll_plan::Count;
+
+/// Seconds of a day.
+const DAY_S: f64 = 86_400.0;
 
 /// Minimum distance of a fraction from 1 that [`Scale::Tail`] distinguishes from 0.
 const MIN_TAIL: f64 = 1e-9;
@@ -52,6 +58,8 @@ pub enum Unit {
     Count,
     /// A ratio of two figures.
     Ratio,
+    /// A time of day in seconds since 1970, shown in the time zone of this machine.
+    Date,
 }
 
 impl Unit {
@@ -65,6 +73,7 @@ impl Unit {
             Self::Share => format!("{} %", short(value * 100.0)),
             Self::Count => Count(value.max(0.0).round() as u64).to_string(),
             Self::Ratio => format!("{value:.4}"),
+            Self::Date => date_text(value, &TimeZone::system(), "%Y-%m-%d %H:%M:%S"),
         }
     }
 
@@ -85,8 +94,66 @@ impl Unit {
                 format!("{} {unit}", short(value))
             }
             Self::Share => self.show(value),
+            Self::Date => date_tick(value, &TimeZone::system()),
         }
     }
+}
+
+/// The time of a number of seconds since 1970 in a zone; `None` for a time that no calendar has.
+fn zoned(seconds: f64, zone: &TimeZone) -> Option<Zoned> {
+    let time = Timestamp::from_second(seconds.round() as i64).ok()?;
+    Some(time.to_zoned(zone.clone()))
+}
+
+fn date_text(seconds: f64, zone: &TimeZone, format: &str) -> String {
+    zoned(seconds, zone).map_or_else(String::new, |time| time.strftime(format).to_string())
+}
+
+/// Label of a tick on an axis of dates: midnight is a day, and other times have their time of day.
+fn date_tick(seconds: f64, zone: &TimeZone) -> String {
+    let is_day = zoned(seconds, zone).is_some_and(|time| time.time() == Time::midnight());
+    let format = if is_day { "%Y-%m-%d" } else { "%m-%d %H:%M" };
+    date_text(seconds, zone, format)
+}
+
+/// Ticks of an axis of dates at round times of a zone: parts of an hour, hours, days, or first days of months.
+fn date_ticks(start: f64, end: f64, max: usize, zone: &TimeZone) -> Vec<f64> {
+    let rough = (end - start) / max as f64;
+    let steps: [(f64, Span); 17] = [
+        (60.0, 1.minute()),
+        (300.0, 5.minutes()),
+        (900.0, 15.minutes()),
+        (1800.0, 30.minutes()),
+        (3600.0, 1.hour()),
+        (3.0 * 3600.0, 3.hours()),
+        (6.0 * 3600.0, 6.hours()),
+        (12.0 * 3600.0, 12.hours()),
+        (DAY_S, 1.day()),
+        (2.0 * DAY_S, 2.days()),
+        (7.0 * DAY_S, 7.days()),
+        (14.0 * DAY_S, 14.days()),
+        (31.0 * DAY_S, 1.month()),
+        (92.0 * DAY_S, 3.months()),
+        (184.0 * DAY_S, 6.months()),
+        (366.0 * DAY_S, 1.year()),
+        (10.0 * 366.0 * DAY_S, 10.years()),
+    ];
+    let found = steps.iter().find(|(seconds, _)| *seconds >= rough);
+    let (seconds, step) = found.unwrap_or(&steps[steps.len() - 1]);
+    // Steps are counted from the begin of the day, or of the year for steps of months.
+    let begin = zoned(start, zone).and_then(|time| match *seconds > 14.0 * DAY_S {
+        true => time.first_of_year().ok()?.start_of_day().ok(),
+        false => time.start_of_day().ok(),
+    });
+    let Some(begin) = begin else { return vec![] };
+    let ticks = begin.datetime().series(*step).map_while(|at| {
+        let at = at.to_zoned(zone.clone()).ok()?.timestamp().as_second() as f64;
+        (at <= end).then_some(at)
+    });
+    let mut ticks: Vec<f64> = ticks.skip_while(|at| *at < start).take(3 * max).collect();
+    // A time that a change of clocks skips is the same as a later one.
+    ticks.dedup();
+    ticks
 }
 
 /// A number with at most six decimals and no trailing zeros.
@@ -181,6 +248,9 @@ impl Axis {
     pub fn ticks(&self, (start, end): (f64, f64), max: usize) -> Vec<f64> {
         let max = max.max(2);
         let ticks = match self.scale {
+            Scale::Linear if self.unit == Unit::Date => {
+                date_ticks(start, end, max, &TimeZone::system())
+            }
             Scale::Linear => linear_ticks(start, end, max),
             Scale::Log if self.unit == Unit::Ratio && end < 3.0 * start => {
                 linear_ticks(start, end, max)
@@ -280,6 +350,30 @@ mod tests {
             .map(|t| axis.tick(t))
             .collect();
         assert_eq!(labels, ["0.95", "1", "1.05", "1.1"]);
+    }
+
+    #[test]
+    fn dates_have_ticks_at_round_times_of_the_zone() {
+        let zone = TimeZone::get("Europe/Berlin").unwrap();
+        let labels = |from: &str, to: &str, max| -> Vec<String> {
+            let [from, to] = [from, to].map(|t| t.parse::<Timestamp>().unwrap().as_second() as f64);
+            let ticks = date_ticks(from, to, max, &zone);
+            ticks.into_iter().map(|at| date_tick(at, &zone)).collect()
+        };
+        // The clocks change on 29 March.
+        assert_eq!(
+            labels("2026-03-27T20:00:00Z", "2026-03-30T09:00:00Z", 4),
+            ["2026-03-28", "2026-03-29", "2026-03-30"]
+        );
+        assert_eq!(
+            labels("2026-03-27T20:10:00Z", "2026-03-27T23:10:00Z", 3),
+            ["03-27 22:00", "03-27 23:00", "2026-03-28"]
+        );
+        assert_eq!(
+            labels("2025-11-10T00:00:00Z", "2026-08-01T12:00:00Z", 4),
+            ["2026-01-01", "2026-04-01", "2026-07-01"]
+        );
+        assert_eq!(date_text(1e18, &zone, "%Y"), "");
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Drawing of charts as SVG.
 
 use super::theme::{self, MAIN, Part, Role};
-use super::{Axis, Chart, ChartOverlay, Column, NAMES_SHARE, SeriesStyle};
+use super::{Axis, Chart, ChartOverlay, Column, NAMES_SHARE, SeriesStyle, Unit};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
@@ -29,17 +29,29 @@ pub const NARROW: Size = Size {
     height: 260,
 };
 
+/// Size of the drawing of a chart with half of the width of a page.
+pub const HALF: Size = Size {
+    width: 600,
+    height: 240,
+};
+
 /// Size of a small chart's drawing beside other small charts.
 pub const SMALL: Size = Size {
     width: 343,
     height: 210,
 };
 
+/// Radius of the circle around a point that leads to an address, in pixels.
+const LINK_PX: u32 = 8;
+
 /// Height of the first axis with its labels, in pixels.
 const LABEL_AREA_PX: u32 = 44;
 
 /// Distance between the drawing's top edge and the plotting area, in pixels.
 const TOP_MARGIN_PX: u32 = 10;
+
+/// Distance between the plotting area and the drawing's right edge, in pixels.
+const RIGHT_MARGIN_PX: u32 = 18;
 
 /// Width of a line, in pixels.
 const LINE_PX: u32 = 2;
@@ -138,11 +150,50 @@ pub fn draw(chart: &Chart, size: Size) -> Drawing {
         .replace(" font-family=\"sans-serif\"", "")
         .replacen(&attributes(size), "", 1);
     let label = maud::html! { (foreign::replaced(&chart.title)) }.into_string();
-    let role = format!("<svg role=\"img\" aria-label=\"{label}\" ");
-    Drawing {
-        svg: svg.replacen("<svg ", &role, 1),
-        area,
+    // The content of an image cannot be followed.
+    let role = if chart.links.is_empty() {
+        "img"
+    } else {
+        "group"
+    };
+    let role = format!("<svg role=\"{role}\" aria-label=\"{label}\" ");
+    let mut svg = svg.replacen("<svg ", &role, 1);
+    if !chart.links.is_empty()
+        && let Some(end) = svg.rfind("</svg>")
+    {
+        svg.insert_str(end, &links(chart, size, area));
     }
+    Drawing { svg, area }
+}
+
+/// Invisible circles around the points of a chart, each of which leads to an address. The rows of the table below the
+/// chart lead to the same addresses, so the keyboard skips the circles.
+fn links(chart: &Chart, size: Size, [left, top, right, bottom]: [f64; 4]) -> String {
+    let (x, y) = chart.bounds();
+    let share = |axis: &Axis, (begin, end): (f64, f64), value: f64| {
+        let [begin, end, at] = [begin, end, value].map(|v| axis.scale.position(v));
+        (at - begin) / (end - begin)
+    };
+    let units = |fraction: f64, pixels: u32| (fraction * f64::from(pixels * UNITS)).round() as i32;
+    let mut all = maud::PreEscaped(String::new());
+    for (column, _) in chart.lines() {
+        for ((at, value), link) in chart.at.iter().zip(&column.values).zip(&chart.links) {
+            let Some(value) = value else { continue };
+            let across = left + share(&chart.x, x, *at) * (right - left);
+            let down = bottom - share(&chart.y, y, *value) * (bottom - top);
+            let name = foreign::replaced(&link.name);
+            all.0.push_str(
+                &maud::html! {
+                    a href=(link.address) aria-label=(name) tabindex="-1" {
+                        circle cx=(units(across, size.width)) cy=(units(down, size.height))
+                            r=(LINK_PX * UNITS) fill="transparent" {}
+                    }
+                }
+                .into_string(),
+            );
+        }
+    }
+    all.into_string()
 }
 
 /// Draws a chart for a separate file, with background, title and key.
@@ -214,9 +265,15 @@ fn paint(
     let span = chart.x.scale.position(x.1) - chart.x.scale.position(x.0);
     let pixels = f64::from(size.width.saturating_sub(90)) / span;
     without_overlap(&mut x_ticks, pixels);
+    if chart.x.unit == Unit::Date {
+        // The labels of dates are wide, and the last label would be cut at the right edge.
+        let end = chart.x.scale.position(x.1);
+        let room = |at: f64| (end - at) * pixels + f64::from(RIGHT_MARGIN_PX);
+        x_ticks.retain(|(at, label)| text_width(label) / 2.0 <= room(*at));
+    }
     let mut plot = ChartBuilder::on(root)
         .margin_top((header + TOP_MARGIN_PX) * UNITS)
-        .margin_right(18 * UNITS)
+        .margin_right(RIGHT_MARGIN_PX * UNITS)
         .margin_left(2 * UNITS)
         .x_label_area_size(LABEL_AREA_PX * UNITS)
         .y_label_area_size(TICKS_PX * UNITS)
@@ -425,8 +482,8 @@ fn paint_mesh(
         .draw()
 }
 
-/// Draws a line that is interrupted at missing values. If there are few points, each has a marker; crossed points
-/// always have one.
+/// Draws a line that is interrupted at missing values. If there are few points, or if points lead to addresses, each
+/// point has a marker; crossed points always have a marker.
 fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
@@ -445,7 +502,7 @@ fn paint_line(
         if piece.len() > 1 {
             plot.draw_series(LineSeries::new(piece.iter().copied(), style))?;
         }
-        if piece.len() == 1 && points.len() > MAX_MARKERS {
+        if piece.len() == 1 && points.len() > MAX_MARKERS && chart.links.is_empty() {
             let dot = |at: (f64, f64)| Circle::new(at, 3 * UNITS, color.filled());
             plot.draw_series(piece.into_iter().map(dot))?;
         }
@@ -457,7 +514,7 @@ fn paint_line(
     {
         if crossed.contains(&i) {
             plot.draw_series([Cross::new(at, CROSS_PX * UNITS, style)])?;
-        } else if points.len() <= MAX_MARKERS {
+        } else if points.len() <= MAX_MARKERS || !chart.links.is_empty() {
             plot.draw_series([Circle::new(at, 3 * UNITS, color.filled())])?;
         }
     }
@@ -520,7 +577,7 @@ fn paint_header(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fal
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Column, CrossedPoints, Mark, Unit};
+    use super::super::{Column, CrossedPoints, Mark};
     use super::*;
 
     /// Vertical positions in a drawing, from its plotting area: 0 is the top, 1 the bottom.

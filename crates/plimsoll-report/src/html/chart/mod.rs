@@ -6,7 +6,7 @@ mod theme;
 
 pub use axis::{Axis, Scale, Unit};
 pub(crate) use draw::CROSS;
-pub use draw::{Drawing, NARROW, SMALL, Size, WIDE, draw, standalone};
+pub use draw::{Drawing, HALF, NARROW, SMALL, Size, WIDE, draw, standalone};
 pub use theme::{Theme, style};
 
 /// Style sheet variable with the colour of a series.
@@ -35,6 +35,9 @@ pub struct Chart {
     pub y: Axis,
     /// Positions of the table's rows and the series' points on the first axis.
     pub at: Vec<f64>,
+    /// Addresses to which the points at each position in [`Chart::at`] lead, with their names; empty if points lead
+    /// nowhere.
+    pub links: Vec<Link>,
     /// Columns of the table, each with a value for every position in [`Chart::at`].
     pub columns: Vec<Column>,
     /// Whether each series is an area on top of the preceding series.
@@ -48,10 +51,31 @@ pub struct Chart {
     /// Values of the first and of the second axis that the chart shows even if nothing is drawn there, so that several
     /// charts have the same axes.
     pub reach: [Option<(f64, f64)>; 2],
-    /// Whether the chart is one of several small charts, which a page shows beside each other.
-    pub is_small: bool,
+    /// Room for the chart on a page.
+    pub room: Room,
     /// Legend of a heat map: meaning and opacity of cells.
     pub shades: Vec<(String, f64)>,
+}
+
+/// Room for a chart on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Room {
+    /// Whole width of the page.
+    #[default]
+    Whole,
+    /// Half of the width of the page, beside another chart.
+    Half,
+    /// A small part of the width of the page, beside several charts.
+    Small,
+}
+
+/// Address to which the points at a position of a chart lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Name of the results at the address, which may be foreign.
+    pub name: String,
+    /// Address, encoded as a URL.
+    pub address: String,
 }
 
 /// Series of a chart, and column of the table below the chart.

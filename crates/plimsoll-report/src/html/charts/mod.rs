@@ -4,6 +4,7 @@ mod ab;
 mod comparison;
 mod curve;
 mod forest;
+mod history;
 mod loads;
 mod search;
 mod sweep;
@@ -11,6 +12,7 @@ mod sweep;
 pub use ab::of_pairs;
 pub use comparison::of_comparison;
 pub(crate) use comparison::{latencies, relative_changes};
+pub use history::of_history;
 
 use curve::of_curve;
 use search::of_search;
@@ -18,7 +20,8 @@ use sweep::of_sweep;
 
 use crate::compare::Metric;
 use crate::html::chart::{
-    Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit, coinciding,
+    Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Room, Scale, SeriesStyle, Unit,
+    coinciding,
 };
 use crate::html::latency_distribution::{Heat, LatencyDistribution};
 use crate::html::loaded_result::{LoadedResult, spans};
@@ -532,7 +535,7 @@ fn heat_map(number: usize, heat: &Heat, op: &OpName, max: u64) -> Chart {
             edge("to", highest, |row| row.1),
         ],
         extra: ChartOverlay::Heat(cells(heat, max)),
-        is_small: true,
+        room: Room::Small,
         shades: shades(max),
         ..Chart::default()
     }

@@ -5,7 +5,7 @@ use super::table::table;
 use crate::disclosure::{Disclosure, FormSection};
 use crate::document::{Block, Document, Figure, Figures, Line, LineKind, Section, State, Tone};
 use crate::format::local_time;
-use crate::html::chart::Chart;
+use crate::html::chart::{Chart, Room};
 use maud::{Markup, html};
 use plimsoll_plan::Source;
 
@@ -135,7 +135,7 @@ fn blocks(all: &[Block], style: &ArticleStyle) -> Markup {
 /// The chart of a block that is one of several small charts.
 fn small(block: &Block) -> Option<&Chart> {
     match block {
-        Block::Chart(chart) => Some(&**chart).filter(|chart| chart.is_small),
+        Block::Chart(chart) => Some(&**chart).filter(|chart| chart.room == Room::Small),
         _ => None,
     }
 }

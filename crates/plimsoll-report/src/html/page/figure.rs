@@ -1,7 +1,8 @@
 //! A chart on a page: the drawing in two widths, its key, and its values as a table.
 
 use crate::html::chart::{
-    CROSS, Chart, ChartOverlay, Column, Drawing, KeyEntry, NARROW, SMALL, WIDE, draw, variable,
+    CROSS, Chart, ChartOverlay, Column, Drawing, HALF, KeyEntry, NARROW, Room, SMALL, WIDE, draw,
+    variable,
 };
 use maud::{Markup, PreEscaped, html};
 
@@ -21,16 +22,17 @@ pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
         figure.chart id=(id) data-time=[time] {
             figcaption {
                 strong { (chart.title) }
-                @if !chart.is_small && !chart.about.is_empty() { " " span.about { (chart.about) } }
+                @if chart.room != Room::Small && !chart.about.is_empty() { " " span.about { (chart.about) } }
                 @if chart.is_over_time() { " " button.whole type="button" hidden { "Whole run" } }
             }
             @if needs_key { (self::key(&key, crosses)) }
             div.drawings {
-                @if chart.is_small {
-                    (drawing(&draw(chart, SMALL), "small"))
-                } @else {
-                    (drawing(&draw(chart, WIDE), "wide"))
-                    (drawing(&draw(chart, NARROW), "narrow"))
+                @match chart.room {
+                    Room::Small => (drawing(&draw(chart, SMALL), "small")),
+                    room => {
+                        (drawing(&draw(chart, if room == Room::Half { HALF } else { WIDE }), "wide"))
+                        (drawing(&draw(chart, NARROW), "narrow"))
+                    }
                 }
                 div.cross hidden {}
                 div.brush hidden {}
@@ -121,9 +123,13 @@ fn values(chart: &Chart) -> Markup {
                         @for (i, at) in chart.at.iter().enumerate() {
                             tr data-at=(format!("{:.5}", fraction(*at))) {
                                 th scope="row" {
-                                    @match names {
-                                        Some(rows) => (rows[i].name),
-                                        None => (chart.x.unit.show(*at)),
+                                    @match (names, chart.links.get(i)) {
+                                        (Some(rows), _) => (rows[i].name),
+                                        (None, Some(link)) => {
+                                            a href=(link.address) { (link.name) } ", "
+                                            (chart.x.unit.show(*at))
+                                        }
+                                        (None, None) => (chart.x.unit.show(*at)),
                                     }
                                 }
                                 @for c in &chart.columns {

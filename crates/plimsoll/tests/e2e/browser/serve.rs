@@ -62,6 +62,20 @@ fn results_are_filtered_compared_annotated_and_deleted() {
     assert_eq!(rows(&window), json!(["middle", "oldest"]));
 
     window.go(&browser.url);
+    let points = "[...document.querySelectorAll('#history-throughput .wide a')].map(a => a.getAttribute('href'))";
+    let by_time = ["oldest", "middle", "odd", "newest"].map(|name| format!("/results/{name}"));
+    assert_eq!(window.json(points), json!(by_time));
+    window.follow(".results thead th:nth-child(2) a");
+    assert_eq!(rows(&window), json!(["middle", "newest", "odd", "oldest"]));
+    let sorted = "document.querySelector('[aria-sort=ascending]').textContent";
+    assert_eq!(window.json(sorted), "results ↑");
+    // A search keeps the order.
+    window.json("document.querySelector('#q').value = 'cache OFF'");
+    window.follow("form.filter button");
+    assert_eq!(rows(&window), json!(["odd"]));
+    assert_eq!(window.json(sorted), "results ↑");
+
+    window.go(&browser.url);
     let button = "document.querySelector('#compare')";
     assert_eq!(window.json(&format!("{button}.disabled")), true);
     for name in ["middle", "oldest"] {
