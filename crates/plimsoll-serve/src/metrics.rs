@@ -304,6 +304,7 @@ fn labels(id: &str, run: &LiveRun, operation: Option<(&str, &str, Option<&str>)>
 mod tests {
     use super::*;
     use plimsoll_results::{ClockKind, Document, Kind};
+    use std::collections::BTreeSet;
 
     fn row(interval: u64, ops: u64) -> IntervalRow {
         IntervalRow {
@@ -329,9 +330,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn samples_are_sums_and_the_last_interval_and_names_are_quoted() {
-        let run = LiveRun {
+    fn live_run() -> LiveRun {
+        LiveRun {
             schema_version: LiveRun::SCHEMA,
             workload: "w".into(),
             name: "w-20260301-120000".into(),
@@ -342,10 +342,14 @@ mod tests {
             pid: 7,
             tells_verdict: false,
             events: vec![],
-        };
+        }
+    }
+
+    #[test]
+    fn samples_are_sums_and_the_last_interval_and_names_are_quoted() {
         let mut progress = Progress::default();
         progress.add(vec![row(0, 10), row(1, 5)]);
-        let runs = [("abc123".into(), run, progress)];
+        let runs = [("abc123".into(), live_run(), progress)];
         let text = render(&runs, &BTreeMap::new(), &BTreeMap::new());
         let samples: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
         let run = r#"{run="abc123",workload="w""#;
@@ -447,5 +451,122 @@ mod tests {
             format!("plimsoll_latest_load_line{of_curve} 12"),
         ];
         assert_eq!(samples.collect::<Vec<_>>(), expected);
+    }
+
+    /// Labels of each metric that `/metrics` writes, with their values, if each metric has a sample.
+    fn written() -> BTreeMap<String, BTreeMap<String, BTreeSet<String>>> {
+        let mut progress = Progress::default();
+        progress.add(vec![IntervalRow {
+            operation: "read".into(),
+            ..row(0, 1)
+        }]);
+        let entry = Entry {
+            workload: "w".into(),
+            started_at: "2026-03-01T12:00:00Z".into(),
+            ops_per_s: Some(1.0),
+            bytes_per_s: Some(1.0),
+            mean_ms: Some(1.0),
+            p99_ms: Some(1.0),
+            load_line: Some(1),
+            ort_ms: Some(1.0),
+            ..Entry::default()
+        };
+        let runs = [("abc123".into(), live_run(), progress)];
+        let results = NumberOfResults::by_workload([&entry].into_iter());
+        let text = render(&runs, &results, &latest([&entry].into_iter()));
+        let mut written: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+        for sample in text.lines().filter(|line| !line.starts_with('#')) {
+            let (labelled, _) = sample.rsplit_once(' ').unwrap();
+            let (name, labels) = labelled.split_once('{').unwrap_or((labelled, "}"));
+            let of_metric = written.entry(name.to_owned()).or_default();
+            for (label, value) in matchers(labels.strip_suffix('}').unwrap()) {
+                of_metric.entry(label).or_default().insert(value);
+            }
+        }
+        written
+    }
+
+    /// Labels and values between the braces of a sample or of a selector.
+    fn matchers(text: &str) -> Vec<(String, String)> {
+        let each = text.split(',').map(str::trim).filter(|m| !m.is_empty());
+        let pair = |m: &str| {
+            let (label, value) = m.split_once('=').unwrap();
+            (label.to_owned(), value.trim_matches(['~', '"']).to_owned())
+        };
+        each.map(pair).collect()
+    }
+
+    /// Names and labels of an expression or a legend that are written: metrics with their matchers, and the labels of
+    /// `by (…)` and of `{{…}}`.
+    fn assert_written(expression: &str, legend: &str) {
+        let written = written();
+        let begin = expression.find("plimsoll_").expect(expression);
+        let selector = &expression[begin..];
+        let end = selector.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let (name, rest) = selector.split_at(end.unwrap_or(selector.len()));
+        assert!(!rest.contains("plimsoll_"), "one metric: {expression}");
+        let labels = written.get(name).unwrap_or_else(|| panic!("{name}"));
+        let inner = rest.strip_prefix('{').and_then(|r| r.split_once('}'));
+        for (label, value) in matchers(inner.map_or("", |(inner, _)| inner)) {
+            let values = &labels[&label];
+            assert!(
+                value.starts_with('$') || values.contains(&value),
+                "{expression}"
+            );
+        }
+        let by = expression.split_once("by (").map(|(_, rest)| rest);
+        let by: Vec<&str> = by.map_or(vec![], |rest| {
+            let (labels, _) = rest.split_once(')').unwrap();
+            labels.split(", ").collect()
+        });
+        for label in &by {
+            assert!(labels.contains_key(*label), "{label}: {expression}");
+        }
+        for part in legend.split("{{").skip(1) {
+            let (label, _) = part.split_once("}}").unwrap();
+            let is_kept = by.contains(&label) || (by.is_empty() && labels.contains_key(label));
+            assert!(is_kept, "{legend}: {expression}");
+        }
+    }
+
+    #[test]
+    fn the_dashboard_shows_metrics_that_are_written() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../grafana/plimsoll.json");
+        let text = std::fs::read_to_string(path).unwrap();
+        let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap();
+        let ids: BTreeSet<u64> = panels.iter().map(|p| p["id"].as_u64().unwrap()).collect();
+        assert_eq!(ids.len(), panels.len());
+        let mut taken = BTreeSet::new();
+        let mut expressions = 0;
+        for panel in panels {
+            let [x, y, w, h] =
+                ["x", "y", "w", "h"].map(|at| panel["gridPos"][at].as_u64().unwrap());
+            assert!(x + w <= 24, "{panel}");
+            for column in x..x + w {
+                let mut lines = y..y + h;
+                assert!(lines.all(|line| taken.insert((column, line))), "{panel}");
+            }
+            for target in panel["targets"].as_array().into_iter().flatten() {
+                assert_eq!(target["datasource"]["uid"], "${datasource}");
+                let legend = target["legendFormat"].as_str().unwrap();
+                assert_written(target["expr"].as_str().unwrap(), legend);
+                expressions += 1;
+            }
+        }
+        assert!(expressions >= 10, "{expressions}");
+        let variables = dashboard["templating"]["list"].as_array().unwrap();
+        let [source, workload] = &variables[..] else {
+            panic!("{variables:?}");
+        };
+        assert_eq!(
+            (&source["name"], &source["query"]),
+            (&"datasource".into(), &"prometheus".into())
+        );
+        assert_eq!(
+            workload["definition"],
+            "label_values(plimsoll_results, workload)"
+        );
+        assert!(written()["plimsoll_results"].contains_key("workload"));
     }
 }
