@@ -31,7 +31,7 @@ fn written(root: &Path, measured: MeasuredRun) -> RunDir {
 fn field(text: &str, tags: &[(&str, &str)], name: &str) -> f64 {
     let lines = parse_lines(text).map(|line| line.unwrap());
     let has = |line: &ParsedLine<'_>, (tag, value): &(&str, &str)| {
-        line.tag_value(tag).is_some_and(|v| v == *value)
+        line.tag_value(tag).is_some_and(|v| *v == *value)
     };
     let found: Vec<f64> = lines
         .filter(|line| tags.iter().all(|tag| has(line, tag)))
@@ -70,7 +70,7 @@ fn every_series_has_the_figures_of_its_runs() {
         let text = export(writer.dir().path()).influx();
         let count = |tag: &str, value: &str, field: &str| {
             let lines = parse_lines(&text).map(|line| line.unwrap());
-            let with = lines.filter(|line| line.tag_value(tag).is_some_and(|v| v == value));
+            let with = lines.filter(|line| line.tag_value(tag).is_some_and(|v| *v == value));
             with.filter(|line| line.field_value(field).is_some())
                 .count()
         };
@@ -184,7 +184,7 @@ fn what_hangs_is_a_lower_bound_and_virtual_time_has_no_instants() {
         assert_eq!(line.timestamp, Some(STARTED));
         assert!(
             line.tag_value("clock")
-                .is_some_and(|clock| clock == "virtual")
+                .is_some_and(|clock| *clock == "virtual")
         );
     }
 }

@@ -160,10 +160,15 @@ fn of_run(run: &Run, source: &RunSource) -> Vec<Row> {
         labels.extend(configuration.map(|c| ("configuration", c.into_owned())));
         labels.retain(|(_, value)| !value.is_empty());
         let is_measured = run.window_number > 0;
-        let end_s = number("window_start_s").zip(number("window_s"));
-        let end_us = end_s.and_then(|(start_s, s)| facts.time_us(start_s + s));
         let is_summary = text("level").is_some_and(|level| level == "summary");
         let is_run = text("part").is_some_and(|part| part == "run");
+        // The length of the whole run is the sum of its stages, between which time passes.
+        let last = run.stages.last().filter(|_| is_run).map(|s| &s.window);
+        let window = match last {
+            Some(last) => Some((last.start_s, last.window_s)),
+            None => number("window_start_s").zip(number("window_s")),
+        };
+        let end_us = window.and_then(|(start_s, s)| facts.time_us(start_s + s));
         let mut samples = Vec::new();
         if is_summary && is_run {
             let is_valid = run.validity.verdict == Verdict::Valid;
