@@ -1,4 +1,5 @@
-//! Metrics of runs in progress and of the latest results, and numbers of results, in the text format OpenMetrics 1.0 for Prometheus.
+//! Metrics of runs in progress and of the latest results, and numbers of results, in the text format OpenMetrics 1.0 for
+//! Prometheus.
 
 use crate::live::{Progress, Totals, progress};
 use crate::problem::Problem;

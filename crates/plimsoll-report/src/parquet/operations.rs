@@ -40,8 +40,8 @@ pub(super) fn sample() -> Vec<Cell> {
     [scope(window, None, 0.0), summary(&Summary::default())].concat()
 }
 
-/// Calls `push` with each row of a run, without the cells of the run: rows of the whole run, earlier windows, stages and
-/// the ranks of stages.
+/// Calls `push` with each row of a run, without the cells of the run: rows of the whole run, earlier windows, stages
+/// and the ranks of stages.
 pub(crate) fn rows<E>(run: &Run, mut push: impl FnMut(&[Cell]) -> Result<(), E>) -> Result<(), E> {
     // The row with part `run` and all operations together exists exactly once per run, even if the run measured
     // nothing.
