@@ -215,7 +215,7 @@ PROGRAMS := plimsoll plimsoll-testbed
 # Cargo's directory, in which packages and book are made.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-install: ## put the programs, their manuals and their completions below PREFIX (~/.local)
+install: ## put the programs, their manuals, completions and dashboard below PREFIX (~/.local)
 	programs=$$(scripts/build-program "$(PROGRAMS)" shipping --features "$(FEATURES)") && \
 	printf '%s\n' "$$programs" | while read -r program; do \
 		scripts/install-program "$$program" "$(PREFIX)/bin" && \

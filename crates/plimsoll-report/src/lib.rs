@@ -5,9 +5,9 @@
 //! - builders of reports: [`run`] (with `client`, `mix`, [`events`], `hosts`, `stages`, [`simulation`],
 //!   `standstill` and [`verification`]), [`series`] ([`curve`], [`find`], [`repeats`], [`profile`] and [`ab`]),
 //!   [`compare`] and [`fit`];
-//! - exports: [`csv`] and [`points`], [`parquet`], [`disclosure`] (full disclosure reports, read and written, and
-//!   descriptions of the system under test, `sut.toml`), [`filebench`] (Filebench's line), and
-//!   [`fio_json`] (fio's JSON output);
+//! - exports: [`csv`] and [`points`], [`parquet`], [`monitoring`] (OpenMetrics, InfluxDB, OTLP), [`disclosure`] (full
+//!   disclosure reports, read and written, and descriptions of the system under test, `sut.toml`), [`filebench`]
+//!   (Filebench's line), and [`fio_json`] (fio's JSON output);
 //! - a run in progress: [`live`] (a line) and [`live_screen`];
 //! - [`console`]: the terminal or file to which a program writes;
 //! - shared lower modules: [`html::chart`], [`percentiles`], [`operation_table`], `text` (wrapping and colours),
@@ -38,6 +38,7 @@ pub mod html;
 pub mod live;
 pub mod live_screen;
 pub mod markdown;
+pub mod monitoring;
 pub mod operation_table;
 pub mod parquet;
 pub mod percentiles;

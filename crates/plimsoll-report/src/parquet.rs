@@ -9,17 +9,18 @@
 //!
 //! # Design
 //! A row is a list of named and typed cells. The cells of a sample row are the schema of the file. A table holds one
-//! row group in memory (32 768 rows), because a column is written as a whole. Only the column writer of the crate
+//! row group in memory (32 768 rows), because a column is written as a whole. Samples for monitoring systems
+//! (`crate::monitoring`) are made of the rows of operations. Only the column writer of the crate
 //! `parquet` is compiled, without Arrow; compression uses `flate2`, a dependency of the histograms anyway.
 
 mod error;
-mod facts;
+pub(crate) mod facts;
 mod files;
 mod histograms;
 mod intervals;
-mod operations;
+pub(crate) mod operations;
 mod source;
-mod table;
+pub(crate) mod table;
 
 pub use error::ParquetError;
 pub use files::{FILES, write};

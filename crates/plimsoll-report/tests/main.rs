@@ -7,6 +7,7 @@ mod documents;
 mod fixtures;
 mod formats;
 mod html;
+mod monitoring;
 mod panic;
 mod parquet;
 mod pictures;

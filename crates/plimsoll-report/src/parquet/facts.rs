@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 const MICROS_PER_S: f64 = 1e6;
 
 /// Cells that every row of a run begins with, and the run's clock.
-pub(super) struct RunFacts {
+pub(crate) struct RunFacts {
     /// First cells of every row of the run: its identifier, results directory, workload, verdict, target and settings.
-    pub(super) cells: Vec<Cell>,
+    pub(crate) cells: Vec<Cell>,
     /// Time of day at second 0 of the run's clock, in microseconds since 1970; `None` for a virtual clock.
     clock_started_us: Option<i64>,
 }
 
 impl RunFacts {
-    pub(super) fn of(run: &Run, source: &RunSource) -> Self {
+    pub(crate) fn of(run: &Run, source: &RunSource) -> Self {
         let us = |time: &str| Some(time.parse::<jiff::Timestamp>().ok()?.as_microsecond());
         let started_us = us(&run.started_at);
         let clock_started_us = run.clock_started_at.as_deref().map_or(started_us, us);
@@ -50,7 +50,7 @@ impl RunFacts {
     }
 
     /// Time of day at `clock_s` seconds of the run's clock, in microseconds since 1970; `None` for a virtual clock.
-    pub(super) fn time_us(&self, clock_s: f64) -> Option<i64> {
+    pub(crate) fn time_us(&self, clock_s: f64) -> Option<i64> {
         let after = (clock_s * MICROS_PER_S).round();
         // `as i64` saturates for a huge `clock_s`, and the checked sum then is `None`.
         self.clock_started_us?.checked_add(after as i64)

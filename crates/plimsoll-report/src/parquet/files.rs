@@ -59,7 +59,9 @@ pub fn write(results: &[PathBuf], dir: &Path) -> Result<Vec<PathBuf>, ParquetErr
             Some(tables) => tables,
             none => none.insert(self::tables(dir, &facts)?),
         };
-        operations::add(of_operations, &facts, &run)?;
+        operations::rows(&run, |row| {
+            of_operations.push(facts.cells.iter().chain(row))
+        })?;
         intervals::add(of_intervals, &facts, &mut windows, &run_dir)?;
         histograms::add(of_histograms, &facts, (&run, &mut windows), &run_dir)?;
     }

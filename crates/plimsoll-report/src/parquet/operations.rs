@@ -1,8 +1,7 @@
 //! Table of operations: the figures of `run.json`.
 
-use crate::parquet::ParquetError;
-use crate::parquet::facts::{RunFacts, WindowFacts, level};
-use crate::parquet::table::{Cell, Table, count, real, text};
+use crate::parquet::facts::{WindowFacts, level};
+use crate::parquet::table::{Cell, count, real, text};
 use crate::percentiles::{PercentileKind, columns};
 use plimsoll_measure::{RankRow, RankStage};
 use plimsoll_plan::{OpKind, Operation};
@@ -41,51 +40,49 @@ pub(super) fn sample() -> Vec<Cell> {
     [scope(window, None, 0.0), summary(&Summary::default())].concat()
 }
 
-/// Adds the figures of a run: the whole run, earlier windows, stages and the ranks of stages.
-pub(super) fn add(table: &mut Table, facts: &RunFacts, run: &Run) -> Result<(), ParquetError> {
+/// Calls `push` with each row of a run, without the cells of the run: rows of the whole run, earlier windows, stages
+/// and the ranks of stages.
+pub(crate) fn rows<E>(run: &Run, mut push: impl FnMut(&[Cell]) -> Result<(), E>) -> Result<(), E> {
     // The row with part `run` and all operations together exists exactly once per run, even if the run measured
     // nothing.
     let whole = WindowFacts::new("run", run.window_number, None, Some(run.window_start_s));
     let whole = scope(whole, None, run.window_s);
-    let rows = run.operations.iter().chain(&run.procedures);
-    let rows = rows.chain(&run.completion_delay);
-    add_rows(table, facts, &whole, &run.summary, rows)?;
+    let each = run.operations.iter().chain(&run.procedures);
+    let each = each.chain(&run.completion_delay);
+    window_rows(&whole, &run.summary, each, &mut push)?;
     for window in &run.earlier_windows {
-        add_window(table, facts, "earlier_window", None, window)?;
+        of_window("earlier_window", None, window, &mut push)?;
     }
     for stage in &run.stages {
-        add_window(table, facts, "stage", Some(stage), &stage.window)?;
+        of_window("stage", Some(stage), &stage.window, &mut push)?;
         for rank in &stage.ranks {
-            add_rank(table, facts, stage, rank, &run.plan.operations)?;
+            of_rank(stage, rank, &run.plan.operations, &mut push)?;
         }
     }
     Ok(())
 }
 
-fn add_window(
-    table: &mut Table,
-    facts: &RunFacts,
+fn of_window<E>(
     part: &str,
     stage: Option<&Stage>,
     window: &Window,
-) -> Result<(), ParquetError> {
+    push: &mut impl FnMut(&[Cell]) -> Result<(), E>,
+) -> Result<(), E> {
     let of = WindowFacts::new(part, window.number, stage, Some(window.start_s));
     let scope = scope(of, None, window.window_s);
-    let rows = window.operations.iter().chain(&window.procedures);
-    let rows = rows.chain(&window.completion_delay);
-    add_rows(table, facts, &scope, &window.summary, rows)
+    let each = window.operations.iter().chain(&window.procedures);
+    let each = each.chain(&window.completion_delay);
+    window_rows(&scope, &window.summary, each, push)
 }
 
-fn add_rows<'a>(
-    table: &mut Table,
-    facts: &RunFacts,
+fn window_rows<'a, E>(
     scope: &[Cell],
     all: &Summary,
     mut each: impl Iterator<Item = &'a OperationFigures>,
-) -> Result<(), ParquetError> {
-    let mut push = |row: Vec<Cell>| table.push(facts.cells.iter().chain(scope).chain(&row));
-    push(summary(all))?;
-    each.try_for_each(|o| push(operation(o)))
+    push: &mut impl FnMut(&[Cell]) -> Result<(), E>,
+) -> Result<(), E> {
+    push(&[scope, &summary(all)].concat())?;
+    each.try_for_each(|o| push(&[scope, &operation(o)].concat()))
 }
 
 /// Cells of the row for all operations together, with a value or null for each column.
@@ -180,22 +177,21 @@ fn named(name: &str, kind: OpKind) -> Vec<Cell> {
     ]
 }
 
-/// Adds a row for each operation that the rank called during a stage; operations without a call have no row.
-fn add_rank(
-    table: &mut Table,
-    facts: &RunFacts,
+/// Calls `push` with a row for each operation that the rank called during a stage; operations without a call have no
+/// row.
+fn of_rank<E>(
     stage: &Stage,
     rank: &RankStage,
     operations: &[Operation],
-) -> Result<(), ParquetError> {
+    push: &mut impl FnMut(&[Cell]) -> Result<(), E>,
+) -> Result<(), E> {
     let seconds = rank.time_ns as f64 / NS_PER_S;
     let window = &stage.window;
     let of = WindowFacts::new("rank", window.number, Some(stage), Some(window.start_s));
     let scope = scope(of, Some(rank.rank), seconds);
     let named = operations.iter().zip(&rank.rows);
     for (o, row) in named.filter(|(_, row)| row.ops + row.errors > 0) {
-        let row = rank_row(o, row, seconds);
-        table.push(facts.cells.iter().chain(&scope).chain(&row))?;
+        push(&[&scope[..], &rank_row(o, row, seconds)].concat())?;
     }
     Ok(())
 }

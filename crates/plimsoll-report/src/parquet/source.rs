@@ -24,6 +24,8 @@ pub struct RunSource {
     pub profile_filesystem: Option<String>,
     /// Case of a profile.
     pub profile_case: Option<String>,
+    /// Configuration of other series, such as `A` or `iosize=4k`; `None` if the series has only one.
+    pub configuration: Option<String>,
 }
 
 /// The runs in a results directory, in order.
@@ -49,6 +51,7 @@ pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
         let below = results.path().strip_prefix(path).unwrap_or(results.path());
         let configuration = series.configuration(run.configuration);
         let filesystem = configuration.filesystem.clone();
+        let has_name = filesystem.is_none() && !configuration.name.is_empty();
         Some(RunSource {
             path: results.path().to_owned(),
             run_path: below.to_string_lossy().into_owned(),
@@ -56,6 +59,7 @@ pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
             load_metric: run.load_or_value().map(|_| series.load_name()),
             profile_case: filesystem.as_ref().map(|_| configuration.name.clone()),
             profile_filesystem: filesystem,
+            configuration: has_name.then(|| configuration.name.clone()),
             ..single.clone()
         })
     };

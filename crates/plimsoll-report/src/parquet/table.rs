@@ -8,6 +8,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use plimsoll_diagnostics::foreign;
+use std::borrow::Cow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ const GROUP_ROWS: usize = 1 << 15;
 
 /// Value of a row with the name of its column; the name ends with the unit, such as `_ms`.
 #[derive(Clone)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     column: &'static str,
     value: Value,
 }
@@ -33,6 +34,40 @@ enum Value {
     Real(Option<f64>),
     /// Instant in microseconds since 1970, in UTC.
     Time(Option<i64>),
+}
+
+impl Cell {
+    /// Name of the cell's column.
+    pub(crate) fn column(&self) -> &'static str {
+        self.column
+    }
+
+    /// Text of the cell, whose unprintable characters are escaped, or count as a text; `None` for other types and for
+    /// null.
+    pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
+        match &self.value {
+            Value::Text(text) => Some(text.as_ref()?.as_utf8().ok()?.into()),
+            Value::Count(count) => Some((*count)?.to_string().into()),
+            Value::Bits(_) | Value::Real(_) | Value::Time(_) => None,
+        }
+    }
+
+    /// Count or number of the cell; `None` for other types and for null.
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self.value {
+            Value::Count(count) => Some(count? as f64),
+            Value::Real(number) => number,
+            Value::Text(_) | Value::Bits(_) | Value::Time(_) => None,
+        }
+    }
+
+    /// Instant of the cell in microseconds since 1970; `None` for other types and for null.
+    pub(crate) fn time_us(&self) -> Option<i64> {
+        match self.value {
+            Value::Time(us) => us,
+            _ => None,
+        }
+    }
 }
 
 /// Cell of a text, whose unprintable characters are escaped; null for `None`.

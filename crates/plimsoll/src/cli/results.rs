@@ -102,6 +102,12 @@ pub enum ReportFormat {
     Csv,
     /// Tables of operations, intervals and histograms for DuckDB, Spark and pandas, a file each
     Parquet,
+    /// Final figures for Prometheus, with times
+    Openmetrics,
+    /// Final figures in the line protocol of InfluxDB
+    Influx,
+    /// Final figures for the OpenTelemetry Collector: OTLP as JSON, a request per line
+    Otlp,
     /// Tables for issues and wikis
     Markdown,
     /// A page with charts, in one file

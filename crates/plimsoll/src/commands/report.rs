@@ -1,6 +1,7 @@
 //! `report`: prints results, or converts them to another format.
 
 mod disclosure;
+mod monitoring;
 mod parquet;
 mod results;
 
@@ -55,8 +56,13 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
     if let Some(file) = output.filter(|_| !directories.contains(&args.format)) {
         new_file::refuse_existing(file)?;
     }
-    if args.format == ReportFormat::Parquet {
-        return parquet::write(&recovered, output);
+    match args.format {
+        ReportFormat::Parquet => return parquet::write(&recovered, output),
+        ReportFormat::Openmetrics | ReportFormat::Influx | ReportFormat::Otlp => {
+            let text = monitoring::text(&recovered, args.format)?;
+            return write_output(&text, output);
+        }
+        _ => {}
     }
     let found = recovered.iter().map(|p| LoadedResult::read(p, percentiles));
     let found: Vec<LoadedResult> = found.collect::<Result<_, _>>()?;
@@ -65,7 +71,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Json => json(&found)?,
         ReportFormat::Disclosure => disclosure::disclosure(&found, args.sut.as_deref())?,
         ReportFormat::Csv => csv(&subjects(found, "csv", percentiles)?)?,
-        ReportFormat::Parquet => unreachable!("tables are written above, of the files themselves"),
+        ReportFormat::Parquet
+        | ReportFormat::Openmetrics
+        | ReportFormat::Influx
+        | ReportFormat::Otlp => unreachable!("written above, of the files themselves"),
         ReportFormat::Markdown => {
             let documents = measured(&found, "markdown", percentiles)?;
             let documents = documents

@@ -139,7 +139,16 @@ fn noted(bench: &Bench, dir: &Path) {
 
 /// Every format of a report, and a comparison with itself.
 fn reported(bench: &Bench, dir: &Path) {
-    for format in ["text", "json", "csv", "markdown", "html"] {
+    for format in [
+        "text",
+        "json",
+        "csv",
+        "markdown",
+        "html",
+        "openmetrics",
+        "influx",
+        "otlp",
+    ] {
         for to in [None, Some("out")] {
             let mut command = bench.plimsoll(["report", "--format", format]);
             command.arg(dir);

@@ -32,7 +32,16 @@ fn bytes_beyond_64_bits_are_counted_and_results_can_be_read() {
     let intervals = bench.results()[0].read_intervals().unwrap();
     let reads = intervals.iter().filter(|r| r.operation == "rd");
     assert_eq!(reads.map(|r| r.bytes).sum::<u128>(), read.bytes);
-    for format in ["text", "json", "csv", "html", "parquet"] {
+    for format in [
+        "text",
+        "json",
+        "csv",
+        "html",
+        "parquet",
+        "openmetrics",
+        "influx",
+        "otlp",
+    ] {
         let mut report = bench.plimsoll(["report", "--format", format]);
         report.arg(format!("--output=report.{format}")).arg(&dir);
         Ended::of(report).expect_code(0);

@@ -47,6 +47,7 @@ mod md_caches;
 mod md_model;
 mod md_virtual;
 mod mixes;
+mod monitoring;
 mod nfs;
 mod nfs4;
 mod nfs_servers;

@@ -112,6 +112,7 @@ fn the_tarball_is_what_its_checksum_says_and_runs_where_it_is_unpacked() {
         "share/plimsoll/workloads/varmail.f",
         "share/plimsoll/profiles/fileio.prof",
         "share/plimsoll/kubernetes/job.yaml",
+        "share/plimsoll/grafana/plimsoll.json",
     ] {
         let size = std::fs::metadata(root.join(path)).map_or(0, |m| m.len());
         assert!(size > 0, "{path}");

@@ -1,6 +1,6 @@
 //! `report --format parquet`: tables of operations, intervals and histograms of results.
 
-use super::results::{results_dir, unreadable};
+use super::results::results_dirs;
 use crate::commands::print;
 use crate::exit::{CommandError, Exit};
 use plimsoll_report::parquet::ParquetError;
@@ -16,18 +16,7 @@ pub(super) fn write(results: &[PathBuf], output: Option<&Path>) -> Result<Exit, 
             "tables are several files: --output says which directory they are put in",
         ));
     };
-    let mut dirs = Vec::new();
-    for path in results {
-        let Some(dir) = results_dir(path) else {
-            return Err(CommandError::usage(format!(
-                "{} is a file, and --format parquet is made of results directories",
-                path.display()
-            )));
-        };
-        // Report killed runs by their own error.
-        plimsoll_results::Kind::of(dir).map_err(|e| unreadable(dir, &e))?;
-        dirs.push(dir.to_owned());
-    }
+    let dirs = results_dirs(results, "parquet")?;
     let written = plimsoll_report::parquet::write(&dirs, output).map_err(|e| match e {
         ParquetError::Write { .. } => CommandError::failed(e),
         other => CommandError::usage(other),

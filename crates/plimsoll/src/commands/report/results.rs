@@ -167,6 +167,23 @@ pub(super) fn results_dir(path: &Path) -> Option<&Path> {
     }
 }
 
+/// Results directories of paths for a format that is made of the directories themselves; any other file is refused.
+pub(super) fn results_dirs(paths: &[PathBuf], format: &str) -> Result<Vec<PathBuf>, CommandError> {
+    let mut dirs = Vec::new();
+    for path in paths {
+        let Some(dir) = results_dir(path) else {
+            return Err(CommandError::usage(format!(
+                "{} is a file, and --format {format} is made of results directories",
+                path.display()
+            )));
+        };
+        // Report killed runs by their own error.
+        Kind::of(dir).map_err(|e| unreadable(dir, &e))?;
+        dirs.push(dir.to_owned());
+    }
+    Ok(dirs)
+}
+
 fn run_data(dir: &Path, percentiles: Option<&Percentiles>) -> Result<RunData, CommandError> {
     RunData::read(dir, percentiles).map_err(|e| unreadable(dir, &e))
 }

@@ -40,7 +40,7 @@ objcopy --strip-all \"$4\" \"$stripped/plimsoll-testbed\"
 const PROGRAMS: [&str; 2] = ["plimsoll", "plimsoll-testbed"];
 
 /// What of the source tree is in packages, or says what is: files, and directories with all that is in them.
-const PACKAGED: [&str; 13] = [
+const PACKAGED: [&str; 14] = [
     "CHANGELOG.md",
     "Cargo.lock",
     "LICENSE",
@@ -48,6 +48,7 @@ const PACKAGED: [&str; 13] = [
     "LICENSE-MIT",
     "README.md",
     "docs",
+    "grafana",
     "kubernetes",
     "profiles",
     "python",

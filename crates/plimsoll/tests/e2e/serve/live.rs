@@ -1,6 +1,7 @@
 //! Runs in progress, as programs see them.
 
 use super::{Browser, WORKLOAD, serve};
+use crate::common::python::{printed, python};
 use crate::common::{Bench, row, started, started_series};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -62,6 +63,13 @@ fn sample(text: &str, begin: &str) -> Option<f64> {
     line.rsplit(' ').next()?.parse().ok()
 }
 
+/// Prints the metric families of a file, as Prometheus reads the file.
+const READ_METRICS: &str = "\
+import sys
+from prometheus_client.openmetrics.parser import text_fd_to_metric_families
+print([family.name for family in text_fd_to_metric_families(open(sys.argv[1]))])
+";
+
 #[test]
 fn a_run_in_progress_is_watched_to_its_end() {
     let bench = Bench::on_tmpfs();
@@ -94,7 +102,11 @@ fn a_run_in_progress_is_watched_to_its_end() {
     let kind = metrics.header("content-type");
     let openmetrics = "application/openmetrics-text; version=1.0.0";
     assert!(kind.starts_with(openmetrics), "{kind}");
-    assert!(metrics.text.ends_with("\n# EOF\n"));
+    let file = bench.path("metrics");
+    std::fs::write(&file, &metrics.text).unwrap();
+    let mut read = python();
+    read.args(["-c", READ_METRICS]).arg(file);
+    assert!(printed(read).contains("plimsoll_latest_result"));
     let of_read = format!("{{run=\"{id}\",workload=\"w\",operation=\"read1\",kind=\"read_whole\"");
     let counter = format!("plimsoll_operations_total{of_read}}}");
     let counted = sample(&metrics.text, &counter).unwrap();

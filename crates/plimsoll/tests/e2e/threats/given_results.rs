@@ -33,6 +33,7 @@ fn readers(bench: &Bench, dir: &Path) -> Vec<Ended> {
         "report --format=csv DIR",
         "report --percentiles=50 DIR",
         "report --format=parquet --output=tables DIR",
+        "report --format=openmetrics DIR",
         "compare DIR DIR",
         "results tag DIR",
     ];
