@@ -5,8 +5,8 @@ use crate::run::EngineError;
 use crate::run::host::{self, Host, Hosts};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    Batches, GapWatch, HostCounts, IntervalCounts, LongReplies, MeasuredWindow, OpTotals, Outcome,
-    RankStall, WindowTotals,
+    Batches, GapWatch, HostCounts, IntervalCounts, LongReplies, MeasuredWindow, NfsClients,
+    OpTotals, Outcome, RankStall, WindowTotals,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -58,6 +58,7 @@ impl RankReport {
                 hung_workers: outcome.hung_workers.clone(),
                 notes: outcome.notes.clone(),
                 lanes: outcome.lanes,
+                nfs_clients: outcome.nfs_clients.clone(),
                 variables: outcome.variables.clone(),
                 processes: outcome.processes.clone(),
                 backlog: outcome.backlog.clone(),
@@ -136,6 +137,8 @@ impl RankReport {
         outcome.hung_workers = all.hung_workers;
         outcome.notes = all.notes;
         outcome.own_lanes = std::mem::replace(&mut outcome.lanes, all.lanes);
+        let own = std::mem::replace(&mut outcome.nfs_clients, all.nfs_clients);
+        NfsClients::keep_larger(&mut outcome.own_nfs_clients, own);
         outcome.variables = all.variables;
         outcome.processes = all.processes;
         outcome.processes.sort_by_key(|p| (p.group, p.number));
@@ -221,6 +224,7 @@ impl RankReport {
             }
         }
         mine.lanes += theirs.lanes;
+        NfsClients::add(&mut mine.nfs_clients, theirs.nfs_clients);
         for variable in theirs.variables {
             match mine.variables.iter_mut().find(|v| v.name == variable.name) {
                 None => mine.variables.push(variable),
