@@ -16,13 +16,10 @@ pub struct NfsClients {
     pub connections: u64,
     /// Number of clients with a client id that the server confirmed: of version 4.0, only clients that open or lock
     /// files. Null for version 3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_ids: Option<u64>,
     /// Sessions of version 4.1; null for other versions, and if no client created a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<NfsSessions>,
     /// Number of open owners that opened a file at the server; null for version 3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_owners: Option<u64>,
     /// Maximum size of a READ (`rsize`).
     pub read: NfsTransferSize,

@@ -268,7 +268,9 @@ fn add_rows(mine: &mut [OpTotals], theirs: &[OpTotals]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{Collector, Nanos, OpTimes, Recorder, RowSpec, WindowState};
+    use plimsoll_measure::{
+        Collector, Nanos, NfsTransferSize, OpTimes, Recorder, RowSpec, WindowState,
+    };
     use std::sync::Arc;
 
     const SECOND: Nanos = 1_000_000_000;
@@ -313,6 +315,39 @@ mod tests {
             intervals: keyed.collect(),
             ..RankReport::default()
         }
+    }
+
+    /// The numbers of NFS clients survive the way to rank 0, without the figures that version 3 lacks.
+    #[test]
+    fn nfs_clients_of_all_ranks_are_added() {
+        let size = NfsTransferSize {
+            bytes: 4096,
+            requested_bytes: 4096,
+        };
+        let clients = NfsClients {
+            version: "3".into(),
+            clients: 2,
+            connections: 4,
+            client_ids: None,
+            sessions: None,
+            open_owners: None,
+            read: size,
+            write: size,
+        };
+        let of_rank = |rank| {
+            let mut report = report(rank, false);
+            report.outcome.nfs_clients = Some(clients.clone());
+            report
+        };
+        let sent = postcard::to_allocvec(&of_rank(1)).unwrap();
+        let mut all = of_rank(0);
+        all.add(postcard::from_bytes(&sent).unwrap()).unwrap();
+        let expected = NfsClients {
+            clients: 4,
+            connections: 8,
+            ..clients.clone()
+        };
+        assert_eq!(all.outcome.nfs_clients, Some(expected));
     }
 
     /// A rank that is held up from second 2 to second 4 completes one operation in that time, in second 3.
