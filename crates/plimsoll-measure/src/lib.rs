@@ -55,6 +55,7 @@ mod latency;
 mod long_replies;
 #[cfg(all(test, loom))]
 mod models;
+mod nfs_clients;
 #[cfg(test)]
 mod normal;
 mod op_times;
@@ -89,6 +90,7 @@ pub use interval::Interval;
 pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals, quantile_rank};
 pub use long_replies::LongReplies;
+pub use nfs_clients::{NfsClients, NfsSessions, NfsTransferSize};
 pub use op_times::OpTimes;
 pub use outcome::{
     CLIENT_SATURATED_SHARE, Cleanup, DrawnVariable, MeasuredWindow, Outcome, RanOut, RuledPhase,

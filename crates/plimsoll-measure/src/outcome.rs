@@ -3,7 +3,7 @@
 
 use crate::system::SystemUse;
 use crate::{
-    HostCounts, LongReplies, ProcessCounts, RankStage, ScheduleCounts, SimulatedWindow,
+    HostCounts, LongReplies, NfsClients, ProcessCounts, RankStage, ScheduleCounts, SimulatedWindow,
     StartFigures, WindowBacklog, WindowTotals,
 };
 use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition, Verification};
@@ -28,6 +28,9 @@ pub struct Outcome {
     /// Number of lanes of this process; only at rank 0 of several ranks.
     #[serde(skip)]
     pub own_lanes: usize,
+    /// NFS clients of this process; only at rank 0 of several ranks.
+    #[serde(skip)]
+    pub own_nfs_clients: Option<NfsClients>,
     /// Spread of the ranks' starts in the load phase with the largest spread; only at rank 0 of several ranks.
     #[serde(skip)]
     pub starts: Option<StartFigures>,
@@ -69,6 +72,8 @@ pub struct Outcome {
     pub target: String,
     /// Number of lanes that drove the workers.
     pub lanes: usize,
+    /// NFS clients that drove the workers; `None` if the target is not NFS, or before the first reply of the server.
+    pub nfs_clients: Option<NfsClients>,
     /// Remains of the work directory after the removal of the run's files.
     #[serde(skip)]
     pub cleanup: Cleanup,

@@ -3,12 +3,14 @@
 //!
 //! - `view`: the content of the screen, a value that the observer of the run updates.
 //! - `draw`: drawing of a view as cells of a terminal.
+//! - `fitted`: lines that drop whole parts if the screen is narrow.
 //! - `terminal`: the terminal, which is restored on every exit path.
 //! - `capture`: other output to the terminal, which is held back until the screen has ended.
 //! - `screen`: the drawing thread.
 
 mod capture;
 mod draw;
+mod fitted;
 mod screen;
 mod terminal;
 mod view;

@@ -74,6 +74,19 @@ fn data_and_warm_up(run: &Run) -> Vec<Figure> {
     facts
 }
 
+/// The NFS clients, with what the clients established; only their number if the results have no more.
+fn nfs_clients(run: &Run) -> Option<Figure> {
+    match &run.nfs_clients {
+        Some(clients) => Some(Figure::unit(
+            Count(clients.clients).to_string(),
+            clients.noun(),
+        )),
+        None => run
+            .nfs_client_count()
+            .map(|n| Figure::count(n, "NFS client", "NFS clients")),
+    }
+}
+
 /// Reasons of the verdict, promises and qualifiers, and facts about the run.
 fn head(run: &Run) -> Vec<Block> {
     // A broken promise has a line of its own.
@@ -114,8 +127,7 @@ fn head(run: &Run) -> Vec<Block> {
         facts.push(Figure::unit(rate.to_string(), "events/s for the limiters"));
     }
     facts.push(Figure::count(run.workers, "worker", "workers"));
-    let clients = run.nfs_clients();
-    facts.extend(clients.map(|n| Figure::count(n, "NFS client", "NFS clients")));
+    facts.extend(nfs_clients(run));
     if run.ranks > 1 {
         facts.push(Figure::count(run.ranks.into(), "rank", "ranks"));
     }

@@ -275,7 +275,7 @@ fn column(table: &Table, i: usize, has_words: bool) -> Vec<String> {
     std::iter::once(head).chain(cells).collect()
 }
 
-/// Pads units of time, and marks after figures, to the widest of the column.
+/// Pads figures with short units of time or without marks, so that the numbers of the column line up.
 fn align(cells: &mut [String]) {
     let split = |cell: &str| {
         let significance = [" *", " ~", " !"];
@@ -292,7 +292,7 @@ fn align(cells: &mut [String]) {
         let missing = marks - (cell.len() - at);
         cell.push_str(&" ".repeat(missing));
         if short_units && cell[..at].ends_with(" s") {
-            cell.insert(at - 1, ' ');
+            cell.push(' ');
         }
     }
 }
@@ -314,11 +314,16 @@ mod tests {
     }
 
     #[test]
-    fn units_and_marks_line_up() {
-        let rows: [&[&str]; 3] = [&["a", "1.00 s"], &["b", "20.0 ms?"], &["c", "-"]];
+    fn numbers_line_up() {
+        let rows: [&[&str]; 4] = [
+            &["a", "1.00 s"],
+            &["b", "20.0 ms?"],
+            &["c", "-"],
+            &["d", "1.11 s?"],
+        ];
         assert_eq!(
             shown(&["of", "p99"], &rows, &[], 80),
-            "of       p99\na   1.00  s\nb   20.0 ms?\nc         -\n"
+            "of       p99\na   1.00 s\nb   20.0 ms?\nc         -\nd   1.11 s?\n"
         );
         let changes: [&[&str]; 2] = [&["a", "+1.0 %"], &["b", "-20.0 % *"]];
         assert_eq!(

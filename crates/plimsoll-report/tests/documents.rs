@@ -34,6 +34,15 @@ struct Rendering {
 }
 
 /// With single spaces: a terminal lines up units and marks.
+/// A page without the elements that keep numbers on one line.
+pub fn without_unbroken(page: &str) -> String {
+    let mut pieces = page.split("<span class=\"unbroken\">");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| {
+        text + &piece.replacen("</span>", "", 1)
+    })
+}
+
 fn single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -62,7 +71,7 @@ fn renderings(document: &Document) -> [Rendering; 3] {
         write,
     };
     let text = terminal::render(document, LAYOUT);
-    let page = page::report(std::slice::from_ref(document));
+    let page = without_unbroken(&page::report(std::slice::from_ref(document)));
     [
         rendering("text", text, str::to_owned),
         rendering("Markdown", markdown::render(document), escaped),

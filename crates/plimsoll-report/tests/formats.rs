@@ -4,7 +4,8 @@ use plimsoll_measure::system::{
     DiskUse, MachineUse, NetworkUse, PageCacheUse, ProcessUse, SystemUse,
 };
 use plimsoll_measure::{
-    DrawnVariable, Latency, MeasuredWindow, OpTotals, VariableStats, WindowTotals,
+    DrawnVariable, Latency, MeasuredWindow, NfsClients, NfsSessions, NfsTransferSize, OpTotals,
+    VariableStats, WindowTotals,
 };
 use plimsoll_plan::{LoadTime, Note, OpKind, Operation, Plan, SourcePosition};
 use plimsoll_report::compare::{Comparison, document};
@@ -467,6 +468,29 @@ fn similar_rows_are_one_row_with_their_figures_together() {
     assert!(entry.contains("readfile2</th>") && !rest.contains("readfile2</th>"));
 }
 
+/// NFS 4.1 clients, each with two connections.
+fn nfs_clients(clients: u64) -> NfsClients {
+    let size = NfsTransferSize {
+        bytes: 1 << 20,
+        requested_bytes: 1 << 20,
+    };
+    NfsClients {
+        version: "4.1".into(),
+        clients,
+        connections: 2 * clients,
+        client_ids: Some(clients),
+        sessions: Some(NfsSessions {
+            count: clients,
+            min_slots: 64,
+            max_slots: 64,
+            requested_slots: 64,
+        }),
+        open_owners: Some(100),
+        read: size,
+        write: size,
+    }
+}
+
 #[test]
 fn a_run_on_nfs_says_how_many_clients_made_the_load() {
     let text = |url: &str, lanes| {
@@ -478,6 +502,11 @@ fn a_run_on_nfs_says_how_many_clients_made_the_load() {
     assert!(text("nfs3://h/x", 2).contains("2 NFS clients"));
     assert!(text("nfs4://h/x?nconnect=4", 1).contains("1 NFS client,"));
     assert!(!text("posix", 2).contains("NFS client"));
+    let mut m = measured();
+    m.outcome.nfs_clients = Some(nfs_clients(8));
+    let text = markdown::render(&run::document(&Run::assemble(m)));
+    let expected = "8 NFS 4.1 clients (8 sessions of 64 slots, 16 connections, 100 open owners),";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
@@ -666,6 +695,24 @@ fn a_comparison_names_the_circumstances_that_differ() {
             "{warning}"
         );
     }
+    // Figures of NFS clients are unknown in older results, and absent on other targets.
+    let (mut few, mut many) = (before.clone(), before.clone());
+    for (run, clients) in [(&mut few, 2), (&mut many, 8)] {
+        run.target.url = "nfs4://h/x".into();
+        run.nfs_clients = Some(nfs_clients(clients));
+    }
+    let expected = [
+        "the number of NFS clients differs: 2, but 8 of after",
+        "the number of NFS connections differs: 4, but 16 of after",
+    ];
+    assert_eq!(differences(&few, &many), expected);
+    many.nfs_clients = None;
+    let unknown = differences(&few, &many);
+    let expected = "the number of NFS connections differs: 4, but unknown of after";
+    assert!(unknown.iter().any(|w| w == expected), "{unknown:?}");
+    let none = differences(&few, &before);
+    let expected = "the number of NFS clients differs: 2, but none of after";
+    assert!(none.iter().any(|w| w == expected), "{none:?}");
     // Of 4 processors for 10 s, others used 50 % less the 4 s of the process, which are 10 %; and 4 % more.
     let mut after = before.clone();
     for (run, busy_share) in [(&mut before, 0.5), (&mut after, 0.54)] {

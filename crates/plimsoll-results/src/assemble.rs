@@ -163,6 +163,7 @@ impl Run {
             clock: m.clock,
             workers: m.plan.workers(),
             lanes: m.outcome.lanes as u64,
+            nfs_clients: m.outcome.nfs_clients,
             clock_started_at: clock_start.map(|t| format!("{:.6}", timestamp(t))),
             window_start_s: last.start_s,
             window_number: last.number,

@@ -15,7 +15,8 @@ use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    ClockKind, Confidence, DrawnVariable, RankStage, RuledWait, StartFigures, Stationarity,
+    ClockKind, Confidence, DrawnVariable, NfsClients, RankStage, RuledWait, StartFigures,
+    Stationarity,
 };
 use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reason, Verification};
 use schemars::JsonSchema;
@@ -82,6 +83,10 @@ pub struct Run {
     /// Number of lanes (threads) that drove the workers; 0 if the workers were never started. On an NFS target, each lane
     /// is an NFS client.
     pub lanes: u64,
+    /// NFS clients that made the load, in all ranks, with the connections, sessions and open owners that the clients
+    /// established. Null for other targets, if the server never replied, and in the results of a killed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nfs_clients: Option<NfsClients>,
     /// Time of day at which the run's clock began, from which times in seconds are counted: RFC 3339, in UTC. The clock
     /// begins after the work that precedes the first phase, such as connecting to the target. Null in virtual time, and
     /// if nothing was measured.
@@ -333,7 +338,10 @@ impl OperationGroup {
 impl Run {
     /// Number of NFS clients that made the load, in all ranks; `None` for other targets, and if no worker was started.
     #[must_use]
-    pub fn nfs_clients(&self) -> Option<u64> {
+    pub fn nfs_client_count(&self) -> Option<u64> {
+        if let Some(clients) = &self.nfs_clients {
+            return Some(clients.clients);
+        }
         let schemes = ["nfs3:", "nfs4:"];
         let is_nfs = schemes.iter().any(|s| self.target.url.starts_with(s));
         (is_nfs && self.lanes > 0).then_some(self.lanes)

@@ -5,7 +5,7 @@ use crate::communicator::Communicator;
 use crate::events::ExecutedEvents;
 use crate::host::{Host, StateChange};
 use plimsoll_engine::Outcome;
-use plimsoll_measure::{Interval, WindowTotals};
+use plimsoll_measure::{Interval, NfsClients, WindowTotals};
 use plimsoll_plan::{Failure, Note};
 use plimsoll_results::{
     CommandRun, Document, LiveEvent, MeasuredRun, ResultsError, Run, RunDir, RunWriter,
@@ -248,12 +248,13 @@ impl RunFrame<'_> {
     /// results are missing.
     fn whole(&self, dir: &RunDir, mut outcome: Outcome) -> (Run, Option<String>) {
         let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
+        let clients = outcome.own_nfs_clients.take();
         let measured = self.measured(outcome);
         let ranks = self.each.map(|communicator| {
             let mine = Run {
                 // The counters of the machine are of all its ranks.
                 qualifiers: vec![],
-                ..Run::assemble(of_rank(&measured, own, lanes))
+                ..Run::assemble(of_rank(&measured, own, (lanes, clients)))
             };
             write_ranks(dir, communicator, mine.to_json())
         });
@@ -298,8 +299,13 @@ fn with(mut run: Run, text: Option<&str>) -> Run {
     run
 }
 
-/// Restricts the measurements of all ranks to the measurements `own` of this rank's workers, driven by `lanes` lanes.
-fn of_rank(all: &MeasuredRun, own: Vec<WindowTotals>, lanes: usize) -> MeasuredRun {
+/// Restricts the measurements of all ranks to the measurements `own` of this rank's workers, driven by the rank's number
+/// of lanes and NFS clients.
+fn of_rank(
+    all: &MeasuredRun,
+    own: Vec<WindowTotals>,
+    (lanes, nfs_clients): (usize, Option<NfsClients>),
+) -> MeasuredRun {
     let mut mine = all.clone();
     // Mount counters and intervals are sums over all ranks, so the results of a single rank contain neither.
     mine.environment.read_source = None;
@@ -308,6 +314,7 @@ fn of_rank(all: &MeasuredRun, own: Vec<WindowTotals>, lanes: usize) -> MeasuredR
     mine.plan.options.require.clear();
     let outcome = &mut mine.outcome;
     outcome.lanes = lanes;
+    outcome.nfs_clients = nfs_clients;
     outcome.starts = None;
     for window in &mut outcome.windows {
         window.hosts = vec![];

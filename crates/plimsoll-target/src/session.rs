@@ -9,7 +9,7 @@ use crate::session_types::{
 };
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
-use plimsoll_measure::{LongReplies, Nanos, SimulatedWindow};
+use plimsoll_measure::{LongReplies, Nanos, NfsClients, SimulatedWindow};
 use plimsoll_plan::{FileId, FilesetId, Layout, OpKind, Stream};
 use rustix::io::Errno;
 use std::future::Future;
@@ -127,6 +127,12 @@ pub trait Target: Send + Sync + 'static {
         vec![]
     }
 
+    /// Takes the numbers of NFS clients, connections and sessions of a load phase whose lanes have ended; `None` for a
+    /// target that is not NFS, and if the server never replied.
+    fn take_nfs_clients(&self) -> Option<NfsClients> {
+        None
+    }
+
     /// Creates a session for a worker that runs on `lane`.
     ///
     /// # Errors
@@ -178,6 +184,9 @@ macro_rules! forward_properties {
         fn explain(&$self, e: OpError) -> String { $inner.explain(e) }
         fn take_long_replies(&$self) -> Vec<plimsoll_measure::LongReplies> {
             $inner.take_long_replies()
+        }
+        fn take_nfs_clients(&$self) -> Option<plimsoll_measure::NfsClients> {
+            $inner.take_nfs_clients()
         }
     };
 }

@@ -173,18 +173,21 @@ impl Host for ConsoleHost {
     }
 }
 
-/// First line that a run prints: workload, location of the workload's files, target, number of ranks, and interval of
-/// the time series.
-fn headline(config: &RunConfig, ranks: u32) -> String {
+/// Parts of the first line that a run prints: workload, location of the workload's files, target, number of ranks, and
+/// interval of the time series.
+fn headline(config: &RunConfig, ranks: u32) -> Vec<String> {
     let plan = &config.plan;
-    format!(
-        "{}: {}, target {}{}, intervals of {}",
-        plan.name,
-        foreign::escaped(&files_of(plan, &config.target.url)),
-        config.target.url,
-        ranks_of(ranks),
-        show_duration(config.settings().interval)
-    )
+    let mut headline = vec![
+        plan.name.clone(),
+        foreign::escaped(&files_of(plan, &config.target.url)).into_owned(),
+        format!("target {}", config.target.url),
+    ];
+    if ranks > 1 {
+        headline.push(format!("{ranks} ranks"));
+    }
+    let interval = show_duration(config.settings().interval);
+    headline.push(format!("intervals of {interval}"));
+    headline
 }
 
 /// Text with the directory of a Plan's files, and whether the files are kept or removed after the run.

@@ -38,8 +38,8 @@ enum MessageSink {
 pub struct RunTitle {
     /// Prefix of the run's live line, such as the load of the point; may be empty.
     pub label: String,
-    /// Workload, files and target of the run.
-    pub headline: String,
+    /// Workload, files, target and further facts about the run, the most important first.
+    pub headline: Vec<String>,
     /// Whether the run is one of a series, whose text has a line for each run. The headline is then not printed, and the
     /// phases of the run are printed only while the run takes long.
     pub is_in_series: bool,
@@ -106,11 +106,13 @@ impl<'a> ProgressDisplay<'a> {
             headline,
             is_in_series,
         } = &self.title;
+        let (workload, facts) = headline.split_first().expect("a run has a workload");
         if !is_in_series {
-            self.print_message(headline);
+            self.print_message(&format!("{workload}: {}", facts.join(", ")));
         }
         if self.wants_live {
-            match LiveRunView::show(&format!("{label}{headline}"), self.moment.planned) {
+            let title = [&[format!("{label}{workload}")], facts].concat();
+            match LiveRunView::show(&title, self.moment.planned) {
                 Ok(screen) => self.screen = Some(screen),
                 Err(e) => console::err(&format!("the screen cannot be shown: {e}\n")),
             }

@@ -18,7 +18,7 @@ use super::{
 use crate::file_pool::FilesetState;
 use crate::stage_state::RankStates;
 use plimsoll_measure::system::Snapshot;
-use plimsoll_measure::{Clock, ClockKind, LongReplies, Outcome};
+use plimsoll_measure::{Clock, ClockKind, LongReplies, NfsClients, Outcome};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan, WorkerGroup};
 use plimsoll_target::Ledger;
 use std::sync::Arc;
@@ -446,6 +446,8 @@ impl Runner<'_> {
             }
         }
         LongReplies::add(&mut outcome.long_replies, pool.target.take_long_replies());
+        let clients = pool.target.take_nfs_clients();
+        let earlier_clients = std::mem::replace(&mut outcome.nfs_clients, clients);
         for (number, simulated) in pool.target.take_simulated_windows() {
             let mut windows = outcome.windows.iter_mut();
             if let Some(window) = windows.find(|w| w.totals.number == number) {
@@ -460,6 +462,7 @@ impl Runner<'_> {
             &mut self.states,
             &mut merged,
         );
+        NfsClients::keep_larger(&mut outcome.nfs_clients, earlier_clients);
         if let Err(e) = done {
             self.report_intervals(&merged);
             return Err(e);

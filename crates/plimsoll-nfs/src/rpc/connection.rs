@@ -101,7 +101,7 @@ struct ConnectionState {
     driver: Option<Waker>,
     /// The time of the last receipt; a new connection resets the time.
     last_received: Nanos,
-    /// The time of the server's last message on any connection.
+    /// The time of the server's last message on any connection; 0 before the first message.
     answered: Nanos,
     /// The local address of the last connection. The next connection reuses the address, because
     /// servers recognise a retransmission by xid and source address.

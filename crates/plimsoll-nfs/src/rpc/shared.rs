@@ -9,6 +9,9 @@ use std::rc::Rc;
 
 /// Receives the events of a channel.
 pub trait ChannelObserver {
+    /// The server has replied on a connection of the channel for the first time.
+    fn connected(&self) {}
+
     /// A call queued at `first` was retransmitted because no reply had come, or because the server was still executing
     /// the call.
     fn retransmitted(&self, target: Target, first: Nanos, now: Nanos);

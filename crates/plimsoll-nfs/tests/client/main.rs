@@ -44,6 +44,7 @@ fn serve(tree: &Arc<Mutex<Tree>>, faults: &[&str]) -> Server {
 #[derive(Default)]
 struct RecordingObserver {
     sent_again: Cell<u32>,
+    connected: Cell<u32>,
     connected_again: Cell<u32>,
     /// The maximum time without a connection, in nanoseconds.
     away: Cell<Nanos>,
@@ -51,6 +52,10 @@ struct RecordingObserver {
 }
 
 impl ChannelObserver for RecordingObserver {
+    fn connected(&self) {
+        self.connected.set(self.connected.get() + 1);
+    }
+
     fn retransmitted(&self, _: Target, first: Nanos, now: Nanos) {
         assert!(now > first);
         self.sent_again.set(self.sent_again.get() + 1);
@@ -194,6 +199,6 @@ fn workers_share_connections() {
         })
     };
     on.lane.run((0..1000).map(worker).collect()).unwrap();
-    assert_eq!(done.get(), 1000);
+    assert_eq!((done.get(), on.told.connected.get()), (1000, 2));
     assert_eq!(server.calls(Proc::Read), 3000);
 }

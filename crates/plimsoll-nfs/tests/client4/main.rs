@@ -13,7 +13,7 @@ use plimsoll_nfs::v4::state::{CreateHow, sequence_status, share};
 use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
 use plimsoll_nfs::v4::{
     Call, Client, ClientSpec, Event, FifoMutex, NfsError, OpenFile, OpenOwner, RetryState,
-    RpcObserver, attributes,
+    RpcObserver, StatePart, attributes,
 };
 use server::{GUARDED, Script, Scripted};
 use std::cell::{Cell, RefCell};
@@ -28,6 +28,7 @@ use std::time::Duration;
 struct RecordingObserver {
     calls: RefCell<Vec<(Call, Result<(), NfsError>)>>,
     events: RefCell<Vec<Event>>,
+    established: RefCell<Vec<StatePart>>,
 }
 
 impl RpcObserver for RecordingObserver {
@@ -37,6 +38,10 @@ impl RpcObserver for RecordingObserver {
 
     fn event(&self, event: Event, _: Nanos, _: Nanos) {
         self.events.borrow_mut().push(event);
+    }
+
+    fn established(&self, part: StatePart) {
+        self.established.borrow_mut().push(part);
     }
 }
 
@@ -169,6 +174,42 @@ async fn size(client: &Client) -> Result<Option<u64>, NfsError> {
 async fn open(client: &Client, owner: &OpenOwner, access: u32) -> Result<OpenFile, NfsError> {
     let opened = client.open(owner, (dir(), b"f"), access, None);
     opened.await.map(|(file, _)| file)
+}
+
+/// A client reports its client id, its sessions and the first open of each open owner.
+#[test]
+fn established_state_is_reported() {
+    for (minor, expected) in [
+        (0, vec![StatePart::ClientId]),
+        (
+            1,
+            vec![StatePart::ClientId, StatePart::Session { slots: 2 }],
+        ),
+    ] {
+        let with = With {
+            minor,
+            slots: 2,
+            ..PLAIN
+        };
+        let server = Scripted::default();
+        run(&server, with, async |client, told| {
+            let owners = [(); 2].map(|()| client.owner(FifoMutex::default()));
+            let _unused = client.owner(FifoMutex::default());
+            for owner in owners.iter().chain(&owners) {
+                let file = open(client, owner, share::READ).await.unwrap();
+                client.close(&file).await.unwrap();
+            }
+            let owners = [StatePart::OpenOwner; 2];
+            let expected = [&expected[..], &owners].concat();
+            assert_eq!(*told.established.borrow(), expected, "4.{minor}");
+            if minor == 1 {
+                server.forget_session();
+                assert_eq!(size(client).await.unwrap(), Some(5));
+                let again = [StatePart::Session { slots: 2 }];
+                assert_eq!(told.established.borrow()[4..], again);
+            }
+        });
+    }
 }
 
 /// A call that the server is still executing, sent on a connection that broke, is retransmitted in its slot and

@@ -6,6 +6,7 @@ use crate::format::MIB;
 use crate::html::label;
 use crate::percentiles::{LOWER_BOUND_NOTE, PercentileKind, UNCERTAIN_NOTE, marked};
 use crate::standstill;
+use plimsoll_measure::{NfsClients, NfsSessions};
 use plimsoll_plan::Bytes;
 use plimsoll_results::{
     LatencyKind, OperationFigures, OperationGroup, Percentile, PercentileFigure, Percentiles, Run,
@@ -362,13 +363,22 @@ pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
 type Fact = (&'static str, fn(&Run) -> String);
 
 /// Circumstances that should be equal in all compared runs; a difference is a warning.
-const FACTS: [Fact; 23] = [
+const FACTS: [Fact; 26] = [
     ("the workload", |r| r.workload.clone()),
     ("the kind of latency", |r| {
         r.summary.latency_kind().words().to_owned()
     }),
     ("the number of workers", |r| r.workers.to_string()),
     ("the number of ranks", |r| r.ranks.to_string()),
+    ("the number of NFS clients", |r| {
+        none_or(r.nfs_client_count())
+    }),
+    ("the number of NFS connections", |r| {
+        of_nfs_clients(r, |c| c.connections.to_string())
+    }),
+    ("the number of slots of an NFS session", |r| {
+        of_nfs_clients(r, |c| none_or(c.sessions.map(NfsSessions::slots)))
+    }),
     ("the clock", |r| r.clock.to_string()),
     ("the version of Plimsoll", |r| r.program.version.clone()),
     ("the target", |r| r.target.url.clone()),
@@ -392,13 +402,13 @@ const FACTS: [Fact; 23] = [
         r.environment.cpus.to_string()
     }),
     ("the CPU quota in processors", |r| {
-        limit(r.environment.cpu_quota)
+        none_or(r.environment.cpu_quota)
     }),
     ("the memory of the machine", |r| {
         known(r.environment.memory_bytes.map(Bytes))
     }),
     ("the memory limit", |r| {
-        limit(r.environment.memory_limit_bytes.map(Bytes))
+        none_or(r.environment.memory_limit_bytes.map(Bytes))
     }),
     ("the scale", |r| {
         r.mix.as_ref().map_or(1.0, |m| m.scale).to_string()
@@ -429,9 +439,18 @@ fn known(fact: Option<impl ToString>) -> String {
     fact.map_or("unknown".into(), |fact| fact.to_string())
 }
 
-/// Text of a limit that may be absent.
-fn limit(limit: Option<impl ToString>) -> String {
-    limit.map_or("none".into(), |limit| limit.to_string())
+/// Text of a fact that may be absent.
+fn none_or(fact: Option<impl ToString>) -> String {
+    fact.map_or("none".into(), |fact| fact.to_string())
+}
+
+/// Text of a fact about the NFS clients of a run.
+fn of_nfs_clients(run: &Run, fact: impl FnOnce(&NfsClients) -> String) -> String {
+    match (&run.nfs_clients, run.nfs_client_count()) {
+        (Some(clients), _) => fact(clients),
+        (None, Some(_)) => "unknown".into(),
+        (None, None) => "none".into(),
+    }
 }
 
 fn seconds(time: Duration) -> String {

@@ -1,8 +1,10 @@
 //! Drawing of a view as cells of a terminal.
 
+use crate::live_screen::fitted::{Part, fitted};
 use crate::live_screen::view::{CHART_SPAN, LiveView, Machine, OperationRow, Sample};
 use crate::{MIB, latency, mib_per_s, rate};
 use plimsoll_measure::control_groups::QuotaUse;
+use plimsoll_plan::counted;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -104,18 +106,31 @@ Second line: phase, time since the workers started, time left, rates of the last
 Third line: processors that Plimsoll uses; CPU quota; busy processors of this machine, disks, network.\n\
 Charts: operations per second; mean and 99th percentile of the latency of each interval.\n\
 Table: operations of the last interval; errors since the workers started.\n\
-q or Ctrl-C ends the run, and the report covers the time until then. Ctrl-Z stops the run.";
+q or Ctrl-C ends the run, and the report covers the time until then. Ctrl-Z stops the run. The space key pauses and \
+continues the display, not the run.";
 
 fn draw_keys(frame: &mut Frame<'_>, area: Rect, choice: Choice, palette: Palette) {
-    let line = match choice.is_paused {
-        true => "display paused, the run continues   space continue   q end the run   ? help",
-        false => "q end the run   space pause the display   ? help",
+    let (parts, style) = match choice.is_paused {
+        true => (
+            vec![
+                Part::new(0, "display paused"),
+                Part::new(4, "the run continues").joined_by(", "),
+                Part::new(1, "space continue"),
+                Part::new(3, "q end the run"),
+                Part::new(2, "? help"),
+            ],
+            palette.of(Color::Yellow),
+        ),
+        false => (
+            vec![
+                Part::new(0, "q end the run"),
+                Part::new(2, "space pause the display"),
+                Part::new(1, "? help"),
+            ],
+            Style::new().add_modifier(Modifier::DIM),
+        ),
     };
-    let style = match choice.is_paused {
-        true => palette.of(Color::Yellow),
-        false => Style::new().add_modifier(Modifier::DIM),
-    };
-    frame.render_widget(Line::styled(line, style), area);
+    frame.render_widget(fitted(parts, "   ", area.width).style(style), area);
 }
 
 /// A time as hours, minutes and seconds.
@@ -127,73 +142,93 @@ fn clock(time: Duration) -> String {
 /// Draws title, phase with rates, and this machine.
 fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let errors: u64 = view.errors.values().sum();
-    let error_style = match errors {
-        0 => Style::new(),
-        _ => palette.of(Color::Red).add_modifier(Modifier::BOLD),
-    };
-    let codes: Vec<String> = view
-        .errors
-        .iter()
-        .map(|(code, n)| format!("{code} {n}"))
-        .collect();
-    let codes = match codes.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", codes.join(", ")),
-    };
-    let mut state = vec![Span::styled(view.phase.clone(), palette.of(Color::Cyan))];
-    if let Some(elapsed) = view.elapsed {
-        let left = view.planned.map_or_else(String::new, |planned| {
-            let left = clock(planned.at_most.saturating_sub(elapsed));
-            format!(", {}{left} left", planned.limit_words())
-        });
-        let last = view.rates.back().map_or(0.0, |sample| sample.1);
-        state.push(Span::raw(format!(
-            "  {}{left}  {} ops/s  {} MiB/s  ",
-            clock(elapsed),
-            rate(last),
-            mib_per_s(view.bytes_per_s)
-        )));
-        let noun = if errors == 1 { "error" } else { "errors" };
-        state.push(Span::styled(format!("{errors} {noun}{codes}"), error_style));
-    }
+    let machine = view.machine.as_ref().map(machine_parts);
     let lines = vec![
-        Line::styled(view.title.clone(), bold),
-        Line::from(state),
-        Line::raw(view.machine.as_ref().map(machine_line).unwrap_or_default()),
+        fitted(title_parts(&view.title), ", ", area.width).style(bold),
+        fitted(state_parts(view, palette), "  ", area.width),
+        fitted(machine.unwrap_or_default(), " │ ", area.width),
     ];
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// This machine in one line: processors, the busiest disks, network.
-fn machine_line(machine: &Machine) -> String {
+/// The title; a narrow line drops the last parts.
+fn title_parts(title: &[String]) -> Vec<Part> {
+    let part = |(rank, text): (usize, &String)| {
+        let part = Part::new(rank, text);
+        if rank == 1 {
+            part.joined_by(": ")
+        } else {
+            part
+        }
+    };
+    title.iter().enumerate().map(part).collect()
+}
+
+/// Phase, times, rates and errors.
+fn state_parts(view: &LiveView, palette: Palette) -> Vec<Part> {
+    let mut state = vec![Part::new(0, &view.phase).styled(palette.of(Color::Cyan))];
+    let Some(elapsed) = view.elapsed else {
+        return state;
+    };
+    state.push(Part::new(5, clock(elapsed)));
+    if let Some(planned) = view.planned {
+        let left = clock(planned.at_most.saturating_sub(elapsed));
+        let left = format!("{}{left} left", planned.limit_words());
+        state.push(Part::new(3, left).joined_by(", "));
+    }
+    let last = view.rates.back().map_or(0.0, |sample| sample.1);
+    state.push(Part::new(2, format!("{} ops/s", rate(last))));
+    let mib = mib_per_s(view.bytes_per_s);
+    state.push(Part::new(6, format!("{mib} MiB/s")));
+    let errors: u64 = view.errors.values().sum();
+    // Errors matter more than the remaining time, but their absence matters less.
+    let (rank, style) = match errors {
+        0 => (4, Style::new()),
+        _ => (1, palette.of(Color::Red).add_modifier(Modifier::BOLD)),
+    };
+    state.push(Part::new(rank, counted(errors, "error", "errors")).styled(style));
+    if errors > 0 {
+        let codes = view.errors.iter().map(|(code, n)| format!("{code} {n}"));
+        let codes = format!("({})", Vec::from_iter(codes).join(", "));
+        state.push(Part::new(7, codes).styled(style).joined_by(" "));
+    }
+    state
+}
+
+/// This machine: processors, the busiest disks first, and network. A narrow line keeps the busiest disk longer than the
+/// network, and the network longer than other disks and the bytes of disks.
+fn machine_parts(machine: &Machine) -> Vec<Part> {
     let mut parts = Vec::new();
     if let Some(cpus) = machine.process_cpus {
-        parts.push(format!("client {cpus:.2} CPUs"));
+        parts.push(Part::new(0, format!("client {cpus:.2} CPUs")));
     }
     if let Some((processors, waited)) = machine.quota {
         let allowed = processors.map_or("quota".into(), |p| {
             format!("quota {}", QuotaUse::rounded(p))
         });
-        parts.push(format!("{allowed}, threads waited {waited:.2} s/s"));
+        let text = format!("{allowed}, threads waited {waited:.2} s/s");
+        parts.push(Part::new(1, text));
     }
     if let Some((busy, cpus)) = machine.busy {
-        parts.push(format!("machine {:.0} % of {cpus}", busy * 100.0));
+        let text = format!("machine {:.0} % of {cpus}", busy * 100.0);
+        parts.push(Part::new(2, text));
     }
     let mut disks: Vec<_> = machine.disks.iter().collect();
     disks.sort_by(|a, b| b.3.total_cmp(&a.3));
-    for (name, read, written, busy) in disks {
+    for (at, (name, read, written, busy)) in disks.into_iter().enumerate() {
         let (read, written) = (read / MIB, written / MIB);
-        parts.push(format!(
-            "{name} {:.0} % busy, {read:.1} MiB/s read, {written:.1} written",
-            busy * 100.0
-        ));
+        let rank = if at == 0 { 3 } else { 4 + 2 * at };
+        let text = format!("{name} {:.0} % busy", busy * 100.0);
+        parts.push(Part::new(rank, text));
+        let text = format!("{read:.1} MiB/s read, {written:.1} written");
+        parts.push(Part::new(5 + 2 * at, text).joined_by(", "));
     }
     if let Some((received, sent)) = machine.network {
         let (received, sent) = (received / MIB, sent / MIB);
-        parts.push(format!("network {received:.1} MiB/s in, {sent:.1} out"));
+        let text = format!("network {received:.1} MiB/s in, {sent:.1} out");
+        parts.push(Part::new(4, text));
     }
-    parts.join(" │ ")
+    parts
 }
 
 fn draw_charts(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {

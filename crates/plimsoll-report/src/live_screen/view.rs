@@ -86,8 +86,8 @@ impl Machine {
 /// Content of the live screen (`--live`) at one instant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LiveView {
-    /// The workload, its files and the target.
-    pub title: String,
+    /// The workload, its files, the target and further facts, the most important first.
+    pub title: Vec<String>,
     /// Present phase of the run, such as `measuring`.
     pub phase: String,
     /// Time since the workers started; `None` before.

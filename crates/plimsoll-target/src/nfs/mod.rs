@@ -2,6 +2,7 @@
 
 pub(crate) mod backend;
 pub(crate) mod cache;
+pub(crate) mod client_counts;
 pub(crate) mod client_state;
 mod create_verifiers;
 pub(crate) mod deviation_report;

@@ -1,6 +1,7 @@
 //! Statistics of calls and connections, in the rows of the results.
 
 use super::cache::{CACHED_ATTRIBUTES, CACHED_DATA};
+use super::client_counts::CountedClient;
 use crate::session_types::{RpcRows, SessionSpec};
 use plimsoll_measure::{Nanos, OpTimes};
 use plimsoll_nfs::rpc;
@@ -33,12 +34,10 @@ impl ProcedureStats {
     pub(crate) fn of(
         spec: &SessionSpec,
         procedures: impl Iterator<Item = &'static str>,
-    ) -> Option<Rc<Self>> {
-        spec.rpc.as_ref().map(|rows| {
-            Rc::new(Self {
-                numbers: procedures.map(|name| rows.row(name)).collect(),
-                rows: rows.clone(),
-            })
+    ) -> Option<Self> {
+        spec.rpc.as_ref().map(|rows| Self {
+            numbers: procedures.map(|name| rows.row(name)).collect(),
+            rows: rows.clone(),
         })
     }
 
@@ -63,19 +62,24 @@ impl ProcedureStats {
     }
 }
 
-/// Records retransmissions and reconnects.
+/// Counts connections, and records retransmissions and reconnects.
 struct ConnectionStats {
     rows: RpcRows,
+    client: Rc<CountedClient>,
     retransmissions: Option<u32>,
     reconnects: Option<u32>,
 }
 
 /// The observer of a lane's connections; `None` if the lane has no rows.
-pub(crate) fn connection_stats(spec: &SessionSpec) -> Option<Rc<dyn rpc::ChannelObserver>> {
+pub(crate) fn connection_stats(
+    spec: &SessionSpec,
+    client: &Rc<CountedClient>,
+) -> Option<Rc<dyn rpc::ChannelObserver>> {
     let rows = spec.rpc.clone()?;
     Some(Rc::new(ConnectionStats {
         retransmissions: rows.row(RETRANSMISSIONS_ROW),
         reconnects: rows.row(RECONNECTS_ROW),
+        client: client.clone(),
         rows,
     }))
 }
@@ -90,6 +94,10 @@ impl ConnectionStats {
 }
 
 impl rpc::ChannelObserver for ConnectionStats {
+    fn connected(&self) {
+        self.client.connected();
+    }
+
     fn retransmitted(&self, _: rpc::Target, first: Nanos, now: Nanos) {
         self.record(self.retransmissions, first, now);
     }

@@ -1,6 +1,7 @@
 //! A work directory on an NFS server, independent of the NFS version.
 
 use super::backend::NfsBackend;
+use super::client_counts::ClientCounts;
 use super::deviation_report;
 use super::session::NfsSession;
 use super::work_dir::{ServerProbe, WorkDir};
@@ -8,7 +9,7 @@ use crate::error::OpError;
 use crate::session::Target;
 use crate::session_types::{Descriptors, SessionSpec, Space};
 use plimsoll_lane::{Lane, LaneKind};
-use plimsoll_measure::LongReplies;
+use plimsoll_measure::{LongReplies, NfsClients};
 use plimsoll_nfs::rpc::Deviations;
 use plimsoll_nfs::wan::Relay;
 use plimsoll_plan::OpKind;
@@ -30,6 +31,9 @@ pub(crate) trait NfsVersion: Send + Sync + 'static {
 
     /// The deviations of the server's replies from the protocol.
     fn deviations(&self) -> &Deviations;
+
+    /// Counts of what the clients of the load have established.
+    fn client_counts(&self) -> &ClientCounts;
 
     /// Creates the NFS client of a lane, which all sessions of the lane share, and which has its own TCP connections.
     fn lane_client(self: &Arc<Self>, lane: &Lane, spec: &SessionSpec) -> Rc<Self::Backend>;
@@ -149,6 +153,10 @@ impl<V: NfsVersion> Target for NfsTarget<V> {
 
     fn take_long_replies(&self) -> Vec<LongReplies> {
         deviation_report::drain_long_replies(self.version.deviations())
+    }
+
+    fn take_nfs_clients(&self) -> Option<NfsClients> {
+        self.version.client_counts().take()
     }
 
     fn uncacheable_reason(&self) -> Option<&'static str> {

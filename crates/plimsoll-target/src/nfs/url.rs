@@ -1,10 +1,10 @@
 //! URLs of NFS targets: `nfs…://host[:port]/path?name=value&…`.
 
 use super::cache::CacheModel;
-use super::sizes::{MESSAGE_OVERHEAD_BYTES, TransferSizes};
+use super::sizes::{DEFAULT_MAX_TRANSFER_BYTES, MESSAGE_OVERHEAD_BYTES, TransferSizes};
 use crate::connect::TargetError;
 use crate::url_parser::UrlParser;
-use plimsoll_measure::Nanos;
+use plimsoll_measure::{Nanos, NfsTransferSize};
 use plimsoll_nfs::rpc::{ChannelSpec, Credentials};
 use plimsoll_nfs::wan::{Link, MAX_RTT, Relay};
 use plimsoll_plan::{parse_size, show_duration};
@@ -246,6 +246,18 @@ impl ServerUrl {
             max_reply_bytes: MIN_MAX_REPLY_BYTES.max((read_size + MESSAGE_OVERHEAD_BYTES) as usize),
             silence: None,
         }
+    }
+
+    /// The sizes of READ and WRITE that clients use, beside the sizes that the URL requests.
+    pub(crate) fn used_sizes(&self, used: &TransferSizes) -> (NfsTransferSize, NfsTransferSize) {
+        let beside = |bytes, requested: Option<u32>| NfsTransferSize {
+            bytes,
+            requested_bytes: requested.unwrap_or(DEFAULT_MAX_TRANSFER_BYTES),
+        };
+        (
+            beside(used.read, self.read_size),
+            beside(used.write, self.write_size),
+        )
     }
 
     /// The last part of a target's description: transfers, connections, cache and added round-trip

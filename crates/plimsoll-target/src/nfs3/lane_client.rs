@@ -2,6 +2,7 @@
 
 use super::Nfs3;
 use crate::error::OpError;
+use crate::nfs::client_counts::CountedClient;
 use crate::nfs::client_state::ClientState;
 use crate::nfs::rpc_stats::{self, ProcedureStats};
 use crate::session_types::{Attributes, SessionSpec};
@@ -20,10 +21,11 @@ pub(crate) struct LaneClient {
 impl LaneClient {
     pub(super) fn new(lane: &Lane, server: &Nfs3, spec: &SessionSpec) -> Self {
         let observer = ProcedureStats::of(spec, procedure_names());
-        let observer = observer.map(|stats| -> Rc<dyn RpcObserver> { stats });
+        let observer = observer.map(|stats| -> Rc<dyn RpcObserver> { Rc::new(stats) });
+        let counted = Rc::new(CountedClient::of(&server.client_counts));
         let mut channel = server.channel.clone();
         channel.silence = spec.silence.map(|s| s.as_nanos() as u64);
-        let channel = Channel::new(lane, channel, rpc_stats::connection_stats(spec));
+        let channel = Channel::new(lane, channel, rpc_stats::connection_stats(spec, &counted));
         Self {
             client: Client::new(channel, observer, &server.deviations),
             state: ClientState::new(lane, &server.work_dir, spec),

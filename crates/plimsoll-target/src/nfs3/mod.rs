@@ -13,6 +13,7 @@ mod url;
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
+use crate::nfs::client_counts::ClientCounts;
 use crate::nfs::client_state::WorkDirConfig;
 use crate::nfs::deviation_report::{explain_no_connection, explain_work_dir_error};
 use crate::nfs::sizes::{TransferSizes, stated_max, transfer_size};
@@ -54,6 +55,7 @@ pub(crate) struct Nfs3 {
     timeout: Duration,
     work_dir: WorkDirConfig<Handle>,
     deviations: Arc<Deviations>,
+    client_counts: Arc<ClientCounts>,
 }
 
 fn refused(reason: String) -> TargetError {
@@ -117,6 +119,7 @@ pub(crate) fn connect(
             cache: server.cached(),
         },
         deviations,
+        client_counts: ClientCounts::new("3", server.used_sizes(&sizes), 0),
     };
     Ok(NfsTarget {
         version: Arc::new(version),
@@ -195,6 +198,10 @@ impl NfsVersion for Nfs3 {
 
     fn deviations(&self) -> &Deviations {
         &self.deviations
+    }
+
+    fn client_counts(&self) -> &ClientCounts {
+        &self.client_counts
     }
 
     fn lane_client(self: &Arc<Self>, lane: &Lane, spec: &SessionSpec) -> Rc<LaneClient> {

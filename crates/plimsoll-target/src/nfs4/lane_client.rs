@@ -3,6 +3,7 @@
 use super::Nfs4;
 use super::compounds::{on, result};
 use crate::error::OpError;
+use crate::nfs::client_counts::CountedClient;
 use crate::nfs::client_state::ClientState;
 use crate::nfs::rpc_stats::{self, ProcedureStats};
 use crate::session_types::{self, EntryKind, SessionSpec};
@@ -12,7 +13,7 @@ use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{GetAttr, GetFh, Lookup, PutFh};
 use plimsoll_nfs::v4::types::{FileType, Handle, Text};
 use plimsoll_nfs::v4::{
-    Call, Client, ClientSpec, Event, FifoMutex, NfsError, OpenOwner, RpcObserver,
+    Call, Client, ClientSpec, Event, FifoMutex, NfsError, OpenOwner, RpcObserver, StatePart,
 };
 use rustix::io::Errno;
 use std::cell::RefCell;
@@ -50,7 +51,13 @@ impl Drop for LaneClient {
 impl LaneClient {
     pub(super) fn new(lane: &Lane, server: &Arc<Nfs4>, spec: &SessionSpec) -> Self {
         let observer = ProcedureStats::of(spec, procedure_names());
-        let observer = observer.map(|stats| -> Rc<dyn RpcObserver> { stats });
+        let counted = Rc::new(CountedClient::of(&server.client_counts));
+        let observer = observer.map(|calls| -> Rc<dyn RpcObserver> {
+            Rc::new(LoadObserver {
+                calls,
+                client: counted.clone(),
+            })
+        });
         let number = server.take_client_number();
         let mut client = ClientSpec {
             id: format!("{} {number}", server.client.id),
@@ -58,7 +65,12 @@ impl LaneClient {
         };
         client.channel.silence = spec.silence.map(|s| s.as_nanos() as u64);
         Self {
-            client: Client::new(lane, client, observer, rpc_stats::connection_stats(spec)),
+            client: Client::new(
+                lane,
+                client,
+                observer,
+                rpc_stats::connection_stats(spec, &counted),
+            ),
             state: ClientState::new(lane, &server.work_dir, spec),
             owners: RefCell::default(),
             server: server.clone(),
@@ -120,14 +132,25 @@ pub(super) fn row_names() -> Vec<&'static str> {
     rpc_stats::row_names(procedure_names())
 }
 
-impl RpcObserver for ProcedureStats {
+/// Records calls and events, and counts what the client establishes.
+struct LoadObserver {
+    calls: ProcedureStats,
+    client: Rc<CountedClient>,
+}
+
+impl RpcObserver for LoadObserver {
     fn done(&self, call: Call, start: Nanos, end: Nanos, outcome: Result<(), NfsError>) {
         let outcome = outcome.map_err(NfsError::name);
-        self.record(call as usize, start, end, outcome);
+        self.calls.record(call as usize, start, end, outcome);
     }
 
     fn event(&self, event: Event, start: Nanos, end: Nanos) {
-        self.record(Call::ALL.len() + event as usize, start, end, Ok(()));
+        let row = Call::ALL.len() + event as usize;
+        self.calls.record(row, start, end, Ok(()));
+    }
+
+    fn established(&self, part: StatePart) {
+        self.client.established(part);
     }
 }
 

@@ -14,6 +14,7 @@ mod url;
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
+use crate::nfs::client_counts::ClientCounts;
 use crate::nfs::client_state::WorkDirConfig;
 use crate::nfs::deviation_report::{explain_no_connection, explain_work_dir_error};
 use crate::nfs::sizes::{DEFAULT_MAX_TRANSFER_BYTES, MESSAGE_OVERHEAD_BYTES};
@@ -59,6 +60,7 @@ pub(crate) struct Nfs4 {
     client_numbers: Mutex<BTreeSet<u32>>,
     /// Mutexes of shared open owners, by process; one owner for all processes has key 0.
     owner_locks: Mutex<HashMap<u64, FifoMutex>>,
+    client_counts: Arc<ClientCounts>,
 }
 
 impl Nfs4 {
@@ -154,6 +156,10 @@ pub(crate) fn connect(
         delegations: url.delegations,
         deviations,
     };
+    let version_name = match url.minor {
+        0 => "4.0",
+        _ => "4.1",
+    };
     let version = Nfs4 {
         client,
         probe: probe_spec,
@@ -166,6 +172,7 @@ pub(crate) fn connect(
         owners: url.owners,
         client_numbers: Mutex::default(),
         owner_locks: Mutex::default(),
+        client_counts: ClientCounts::new(version_name, server.used_sizes(&sizes), url.slots),
     };
     Ok(NfsTarget {
         version: Arc::new(version),
@@ -222,6 +229,10 @@ impl NfsVersion for Nfs4 {
 
     fn deviations(&self) -> &Deviations {
         &self.client.deviations
+    }
+
+    fn client_counts(&self) -> &ClientCounts {
+        &self.client_counts
     }
 
     fn lane_client(self: &Arc<Self>, lane: &Lane, spec: &SessionSpec) -> Rc<LaneClient> {

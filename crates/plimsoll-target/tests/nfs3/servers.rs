@@ -3,11 +3,12 @@
 use crate::bench::{Bench, Case, error, how, name, opened, place, spec};
 use crate::case;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
-use plimsoll_measure::{Clock, Collector, Recorder, RowSpec, WindowState};
+use plimsoll_measure::{Clock, Collector, NfsClients, Recorder, RowSpec, WindowState};
 use plimsoll_nfs::v3::Proc;
 use plimsoll_plan::OpKind;
 use plimsoll_target::{
-    OpenMode, Purpose, RpcRows, SessionSpec, Target, TargetError, Visitor, connect, procedures,
+    OpenMode, Purpose, RpcRows, Session, SessionSpec, Target, TargetError, Visitor, connect,
+    procedures,
 };
 use plimsoll_testkit::ClosedPort;
 use rustix::io::Errno;
@@ -99,6 +100,56 @@ fn reads_beyond_the_end_are_recorded() {
         done.contains(&("READ".to_owned(), reads, reads)),
         "{done:?}"
     );
+}
+
+/// Two lanes of a target, each with a file, and a lane for work outside the load.
+struct TwoClients;
+
+impl Visitor for TwoClients {
+    type Output = Option<NfsClients>;
+
+    fn visit<T: Target>(self, target: T) -> Self::Output {
+        assert_eq!(target.take_nfs_clients(), None);
+        for (number, of_load) in [(0, true), (1, true), (2, false)] {
+            let deadline = Arc::new(Deadline::default());
+            let lane = Lane::new(LaneKind::Reactor, Clock::real(), deadline);
+            let rows = RpcRows {
+                recorder: Rc::new(Recorder::new(Arc::new(WindowState::new(1)), &[])),
+                rows: Arc::new([]),
+            };
+            let spec = SessionSpec {
+                number,
+                rpc: of_load.then_some(rows),
+                ..spec()
+            };
+            let mut session = target.session(&lane, &spec).unwrap();
+            let task: Task<'_> = Box::pin(async move {
+                let path = format!("f{number}");
+                let h = opened(&mut session, &path, how(OpenMode::Write, true)).await;
+                session.close(h).await.unwrap();
+                for _ in 0..4 {
+                    name(&mut session, &path).stat().await.unwrap();
+                }
+            });
+            lane.run(vec![task]).unwrap();
+        }
+        let clients = target.take_nfs_clients();
+        assert_eq!(target.take_nfs_clients(), None);
+        clients
+    }
+}
+
+/// Each client of the load has its own connections; a server in memory lowers `rsize` and `wsize` to 1 MiB.
+#[test]
+fn clients_and_connections_are_counted() {
+    let bench = Bench::new();
+    let url = bench.url("&nconnect=2&rsize=2m");
+    let clients = connect(&url, &place("/work"), Purpose::Load, TwoClients);
+    let clients = clients.unwrap().unwrap();
+    assert_eq!((clients.clients, clients.connections), (2, 4));
+    assert_eq!((clients.sessions, clients.client_ids), (None, None));
+    let expected = "NFS 3 clients (4 connections, rsize 1 MiB instead of 2 MiB)";
+    assert_eq!(clients.noun(), expected);
 }
 
 struct Said;

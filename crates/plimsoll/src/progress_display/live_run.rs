@@ -24,9 +24,10 @@ impl LiveRunView {
     ///
     /// # Errors
     /// The system's error if the terminal cannot be used.
-    pub fn show(title: &str, planned: Option<LoadTime>) -> io::Result<Self> {
+    pub fn show(title: &[String], planned: Option<LoadTime>) -> io::Result<Self> {
+        let escaped = |text: &String| foreign::escaped(text).into_owned();
         let view = LiveView {
-            title: foreign::escaped(title).into_owned(),
+            title: title.iter().map(escaped).collect(),
             planned,
             phase: "preparing".into(),
             ..LiveView::default()

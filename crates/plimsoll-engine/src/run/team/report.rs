@@ -5,8 +5,8 @@ use crate::run::EngineError;
 use crate::run::host::{self, Host, Hosts};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    Batches, GapWatch, HostCounts, IntervalCounts, LongReplies, MeasuredWindow, OpTotals, Outcome,
-    RankStall, WindowTotals,
+    Batches, GapWatch, HostCounts, IntervalCounts, LongReplies, MeasuredWindow, NfsClients,
+    OpTotals, Outcome, RankStall, WindowTotals,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -58,6 +58,7 @@ impl RankReport {
                 hung_workers: outcome.hung_workers.clone(),
                 notes: outcome.notes.clone(),
                 lanes: outcome.lanes,
+                nfs_clients: outcome.nfs_clients.clone(),
                 variables: outcome.variables.clone(),
                 processes: outcome.processes.clone(),
                 backlog: outcome.backlog.clone(),
@@ -136,6 +137,8 @@ impl RankReport {
         outcome.hung_workers = all.hung_workers;
         outcome.notes = all.notes;
         outcome.own_lanes = std::mem::replace(&mut outcome.lanes, all.lanes);
+        let own = std::mem::replace(&mut outcome.nfs_clients, all.nfs_clients);
+        NfsClients::keep_larger(&mut outcome.own_nfs_clients, own);
         outcome.variables = all.variables;
         outcome.processes = all.processes;
         outcome.processes.sort_by_key(|p| (p.group, p.number));
@@ -221,6 +224,7 @@ impl RankReport {
             }
         }
         mine.lanes += theirs.lanes;
+        NfsClients::add(&mut mine.nfs_clients, theirs.nfs_clients);
         for variable in theirs.variables {
             match mine.variables.iter_mut().find(|v| v.name == variable.name) {
                 None => mine.variables.push(variable),
@@ -264,7 +268,9 @@ fn add_rows(mine: &mut [OpTotals], theirs: &[OpTotals]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{Collector, Nanos, OpTimes, Recorder, RowSpec, WindowState};
+    use plimsoll_measure::{
+        Collector, Nanos, NfsTransferSize, OpTimes, Recorder, RowSpec, WindowState,
+    };
     use std::sync::Arc;
 
     const SECOND: Nanos = 1_000_000_000;
@@ -309,6 +315,39 @@ mod tests {
             intervals: keyed.collect(),
             ..RankReport::default()
         }
+    }
+
+    /// The numbers of NFS clients survive the way to rank 0, without the figures that version 3 lacks.
+    #[test]
+    fn nfs_clients_of_all_ranks_are_added() {
+        let size = NfsTransferSize {
+            bytes: 4096,
+            requested_bytes: 4096,
+        };
+        let clients = NfsClients {
+            version: "3".into(),
+            clients: 2,
+            connections: 4,
+            client_ids: None,
+            sessions: None,
+            open_owners: None,
+            read: size,
+            write: size,
+        };
+        let of_rank = |rank| {
+            let mut report = report(rank, false);
+            report.outcome.nfs_clients = Some(clients.clone());
+            report
+        };
+        let sent = postcard::to_allocvec(&of_rank(1)).unwrap();
+        let mut all = of_rank(0);
+        all.add(postcard::from_bytes(&sent).unwrap()).unwrap();
+        let expected = NfsClients {
+            clients: 4,
+            connections: 8,
+            ..clients.clone()
+        };
+        assert_eq!(all.outcome.nfs_clients, Some(expected));
     }
 
     /// A rank that is held up from second 2 to second 4 completes one operation in that time, in second 3.

@@ -111,6 +111,9 @@ impl<'a> LiveConnection<'a> {
             };
             let now = self.shared.lane.now();
             let mut state = self.connection.state.borrow_mut();
+            if let (0, Some(observer)) = (state.answered, &self.shared.observer) {
+                observer.connected();
+            }
             (state.last_received, state.answered) = (now, now);
             if let (Some(since), Some(observer)) = (state.broke_at.take(), &self.shared.observer) {
                 observer.reconnected(since, now);

@@ -110,4 +110,21 @@ pub trait RpcObserver {
 
     /// Called when an event that lasted from `start` to `end`, in nanoseconds, is over.
     fn event(&self, event: Event, start: Nanos, end: Nanos);
+
+    /// Called when the server has established a part of the client's state.
+    fn established(&self, _part: StatePart) {}
+}
+
+/// A part of a client's state at the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatePart {
+    /// A confirmed client id: the first client id, or a new client id after the server lost the client's state.
+    ClientId,
+    /// A session (4.1): the first session, or a session that replaces a session.
+    Session {
+        /// The number of slots that the server granted.
+        slots: u32,
+    },
+    /// An open owner, with its first open.
+    OpenOwner,
 }

@@ -10,7 +10,7 @@ use super::delegations::CALLBACK_SLOTS;
 use super::fifo_mutex::FifoMutex;
 use super::listener::Listener;
 use super::slots::{Session, callbacks_are_down};
-use super::{Call, Client, Event, Permit, RetryState};
+use super::{Call, Client, Event, Permit, RetryState, StatePart};
 use crate::rpc::RpcError;
 use crate::v4::blocking::{exchange_args, session_args, set_client_id_args, verifier};
 use crate::v4::compound::{Compound, NfsError, Results};
@@ -233,6 +233,7 @@ impl Client {
             .await?;
         identity.client.set(set.client);
         identity.established(true);
+        self.note_established(StatePart::ClientId);
         let refused = self.reclaim().await?;
         self.reopen_by_name(refused).await
     }
@@ -286,6 +287,10 @@ impl Client {
         self.0.delegations.begin_session();
         *self.0.session.borrow_mut() = Some(Session::new(made.session, slots));
         identity.established(!keeps_state);
+        if !keeps_state {
+            self.note_established(StatePart::ClientId);
+        }
+        self.note_established(StatePart::Session { slots });
         if new_client {
             let refused = self.reclaim().await?;
             let complete = self.call_during_setup(

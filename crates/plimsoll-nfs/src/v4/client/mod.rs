@@ -12,7 +12,7 @@ mod opens;
 mod owners;
 mod slots;
 
-pub use calls::{Call, Event, RpcObserver};
+pub use calls::{Call, Event, RpcObserver, StatePart};
 pub use fifo_mutex::{FifoGuard, FifoMutex, LockWaiter};
 pub use open_state::OpenFile;
 pub use owners::OpenOwner;
@@ -156,6 +156,12 @@ impl Client {
     pub(super) fn event(&self, event: Event, since: Nanos) {
         if let Some(observer) = &self.0.observer {
             observer.event(event, since, self.0.lane.now());
+        }
+    }
+
+    fn note_established(&self, part: StatePart) {
+        if let Some(observer) = &self.0.observer {
+            observer.established(part);
         }
     }
 

@@ -202,6 +202,7 @@ impl Client {
         state.moving.set(false);
         match opened {
             Ok(new) => {
+                self.note_open_of(&state.owner);
                 state.renew(new);
                 state.client_epoch.set(self.0.identity.client_epoch());
                 state.note_opened(access.get());
@@ -312,6 +313,7 @@ impl Client {
         (file, access): (Handle, u32),
         new: StateId,
     ) -> Rc<OpenState> {
+        self.note_open_of(&owner.state());
         let known = self.known_state(owner, file);
         let state = match known {
             Some(state) if state.state.get().other == new.other => {

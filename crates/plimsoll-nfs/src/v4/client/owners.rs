@@ -1,7 +1,7 @@
 //! Open owners; on 4.0, a seqid numbers the operations of each owner (RFC 7530, 9.1.7).
 
 use super::fifo_mutex::{FifoGuard, FifoMutex};
-use super::{Call, Client, Event, RetryState};
+use super::{Call, Client, Event, RetryState, StatePart};
 use crate::v4::compound::{Compound, NfsError, Results};
 use crate::v4::operations::Op;
 use crate::v4::types::Status;
@@ -30,6 +30,8 @@ pub(super) struct OpenOwnerState {
     doubtful: Cell<bool>,
     /// The session epoch to which the seqid belongs; a new session epoch resets the seqid to 0.
     session_epoch: Cell<u64>,
+    /// Whether the owner has opened a file at the server, under this name or an earlier name.
+    is_established: Cell<bool>,
 }
 
 impl OpenOwnerState {
@@ -108,13 +110,23 @@ impl Client {
             seqid: Cell::new(0),
             doubtful: Cell::new(false),
             session_epoch: Cell::new(0),
+            is_established: Cell::new(false),
         })
+    }
+
+    /// Notes that an owner has opened a file at the server.
+    pub(super) fn note_open_of(&self, owner: &OpenOwnerState) {
+        if !owner.is_established.replace(true) {
+            self.note_established(StatePart::OpenOwner);
+        }
     }
 
     /// Gives an owner a new name, because the server's seqid for the current name is unknown.
     pub(super) fn rename_owner(&self, owner: &OpenOwner) {
-        let mutex = owner.state().mutex.clone();
-        *owner.state.borrow_mut() = self.new_owner_state(mutex);
+        let former = owner.state();
+        let renamed = self.new_owner_state(former.mutex.clone());
+        renamed.is_established.set(former.is_established.get());
+        *owner.state.borrow_mut() = renamed;
     }
 
     /// Acquires the mutex of an owner on 4.0; 4.1 needs no mutex.

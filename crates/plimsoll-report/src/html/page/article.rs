@@ -119,7 +119,7 @@ fn blocks(all: &[Block], style: &ArticleStyle) -> Markup {
             @match kind(&group[0]) {
                 Some(LineKind::Result) => {
                     dl.tiles { @for line in lines(group) {
-                        div { dt { (line.label) } dd class=[class(line.tone)] { (inline(&line.text)) } }
+                        div { dt { (line.label) } dd class=[class(line.tone)] { (unbroken(&line.text)) } }
                     } }
                 }
                 Some(_) => { ul.reasons { @for line in lines(group) { (item(line)) } } }
@@ -222,8 +222,26 @@ pub(super) fn facts<N: AsRef<str>>(facts: &[(N, String)]) -> Markup {
 pub fn tiles<N: AsRef<str>, V: AsRef<str>>(tiles: &[(N, V)]) -> Markup {
     html! {
         dl.tiles { @for (name, value) in tiles {
-            div { dt { (name.as_ref()) } dd { (value.as_ref()) } }
+            div { dt { (name.as_ref()) } dd { (unbroken(value.as_ref())) } }
         } }
+    }
+}
+
+/// A text in which no line break separates the digits of a number, or a number and the next word.
+fn unbroken(text: &str) -> Markup {
+    if text.contains('`') {
+        return inline(text);
+    }
+    let text = text.replace('\u{a0}', " ");
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_number = |word: &str| word.ends_with(|c: char| c.is_ascii_digit());
+    let groups = words.chunk_by(|word, _| is_number(word));
+    html! {
+        @for (number, group) in groups.enumerate() {
+            @if number > 0 { " " }
+            @if let [word] = group { (inline(word)) }
+            @else { span.unbroken { (inline(&group.join(" "))) } }
+        }
     }
 }
 

@@ -3,12 +3,20 @@ use crate::live_screen::view::OperationRow;
 use plimsoll_plan::LoadTime;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A view of a run of four minutes with an outage.
 fn view() -> LiveView {
     let mut view = LiveView {
-        title: "varmail: files below work, target posix:, intervals of 1s".into(),
+        title: [
+            "varmail",
+            "files below work",
+            "target posix:",
+            "intervals of 1s",
+        ]
+        .map(String::from)
+        .to_vec(),
         phase: "measuring".into(),
         elapsed: Some(Duration::from_secs(240)),
         planned: Some(LoadTime {
@@ -219,15 +227,105 @@ fn colours_can_be_left_out() {
 #[test]
 fn a_quota_is_beside_the_processors_that_the_client_uses() {
     let line = |quota| {
-        machine_line(&Machine {
+        let machine = Machine {
             process_cpus: Some(0.1),
             quota,
             ..Machine::default()
-        })
+        };
+        fitted(machine_parts(&machine), " │ ", 80).to_string()
     };
     assert_eq!(line(None), "client 0.10 CPUs");
     let expected = "client 0.10 CPUs │ quota 0.1, threads waited 0.90 s/s";
     assert_eq!(line(Some((Some(0.1), 0.9))), expected);
     let hidden = "client 0.10 CPUs │ quota, threads waited 1.80 s/s";
     assert_eq!(line(Some((None, 1.8))), hidden);
+}
+
+/// The first three lines and the last line of a screen.
+fn head_and_keys(view: &LiveView, choice: Choice, columns: u16) -> Vec<String> {
+    let text = drawn_as(view, choice, columns, 24);
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    [&lines[..3], &lines[23..]].concat()
+}
+
+#[test]
+fn a_narrow_head_drops_parts_and_cuts_no_figure() {
+    let head = |columns| head_and_keys(&view(), Choice::default(), columns);
+    assert_eq!(
+        head(120),
+        [
+            "varmail: files below work, target posix:, intervals of 1s",
+            "measuring  0:04:00, 0:06:00 left  1 000 ops/s  12.5 MiB/s  3 errors (ENOSPC 3)",
+            "client 0.75 CPUs │ machine 50 % of 2 │ vda 25 % busy, 0.0 MiB/s read, 11.0 written │ network 0.0 MiB/s in, \
+             0.0 out",
+            "q end the run   space pause the display   ? help",
+        ]
+    );
+    assert_eq!(
+        head(80),
+        [
+            "varmail: files below work, target posix:, intervals of 1s",
+            "measuring  0:04:00, 0:06:00 left  1 000 ops/s  12.5 MiB/s  3 errors (ENOSPC 3)",
+            "client 0.75 CPUs │ machine 50 % of 2 │ vda 25 % busy",
+            "q end the run   space pause the display   ? help",
+        ]
+    );
+    assert_eq!(
+        head(60),
+        [
+            "varmail: files below work, target posix:, intervals of 1s",
+            "measuring  0:04:00, 0:06:00 left  1 000 ops/s  3 errors",
+            "client 0.75 CPUs │ machine 50 % of 2 │ vda 25 % busy",
+            "q end the run   space pause the display   ? help",
+        ]
+    );
+    assert_eq!(
+        head(40),
+        [
+            "varmail: files below work, target posix:",
+            "measuring  1 000 ops/s  3 errors",
+            "client 0.75 CPUs │ machine 50 % of 2",
+            "q end the run   ? help",
+        ]
+    );
+    let flawless = LiveView {
+        errors: BTreeMap::new(),
+        ..view()
+    };
+    let lines = head_and_keys(&flawless, Choice::default(), 40);
+    assert_eq!(lines[1], "measuring  0:06:00 left  1 000 ops/s");
+}
+
+#[test]
+fn the_keys_of_a_paused_display_fit() {
+    let paused = Choice {
+        is_paused: true,
+        ..Choice::default()
+    };
+    let keys = |columns| head_and_keys(&view(), paused, columns).remove(3);
+    let all = "display paused, the run continues   space continue   q end the run   ? help";
+    assert_eq!(keys(80), all);
+    let without_the_run = "display paused   space continue   q end the run   ? help";
+    assert_eq!(keys(60), without_the_run);
+    assert_eq!(keys(40), "display paused   space continue   ? help");
+}
+
+#[test]
+fn the_machine_keeps_the_busiest_disk_and_the_network() {
+    let disk = |name: &str, busy| (name.to_owned(), 0.0, 0.0, busy);
+    let machine = Machine {
+        disks: vec![disk("vda", 0.2), disk("vdb", 0.9)],
+        network: Some((0.0, 0.0)),
+        ..Machine::default()
+    };
+    let line = |width| fitted(machine_parts(&machine), " │ ", width).to_string();
+    let network = "network 0.0 MiB/s in, 0.0 out";
+    let written = "0.0 MiB/s read, 0.0 written";
+    let all = format!("vdb 90 % busy, {written} │ vda 20 % busy, {written} │ {network}");
+    assert_eq!(line(150), all);
+    let one = format!("vdb 90 % busy, {written} │ vda 20 % busy │ {network}");
+    assert_eq!(line(100), one);
+    assert_eq!(line(80), format!("vdb 90 % busy, {written} │ {network}"));
+    assert_eq!(line(60), format!("vdb 90 % busy │ {network}"));
+    assert_eq!(line(40), "vdb 90 % busy");
 }
