@@ -86,7 +86,7 @@ pub(crate) fn in_child(seconds: u64) -> Result<serde_json::Value, BenchError> {
 /// A screen whose charts are full.
 fn view() -> LiveView {
     let mut view = LiveView {
-        title: "benchmark: files below work, target posix:, intervals of 1s".into(),
+        title: vec!["benchmark: files below work, target posix:, intervals of 1s".into()],
         phase: "measuring".into(),
         ..LiveView::default()
     };

@@ -26,7 +26,7 @@ fn docs() -> PathBuf {
 }
 
 fn sample() -> RunData {
-    RunData::read(&docs().join("sample/varmail"), None).unwrap()
+    RunData::read(&docs().join("sample/randomrw"), None).unwrap()
 }
 
 fn is_update() -> bool {
