@@ -216,11 +216,13 @@ PROGRAMS := plimsoll plimsoll-testbed
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 install: ## put the programs, their manuals, completions and dashboard below PREFIX (~/.local)
+	@scripts/install-notes before
 	programs=$$(scripts/build-program "$(PROGRAMS)" shipping --features "$(FEATURES)") && \
 	printf '%s\n' "$$programs" | while read -r program; do \
 		scripts/install-program "$$program" "$(PREFIX)/bin" && \
 		scripts/install-shared "$$program" "$(PREFIX)" || exit 1; \
 	done
+	@scripts/install-notes after "$(PREFIX)"
 
 dist: ## make the packages: Debian, RPM, Python, tarball, image, crates (docs/install.md)
 	@[ -z "$(FEATURES)" ] || { echo "FEATURES is for make install: packages have those that run everywhere."; exit 1; }

@@ -170,6 +170,38 @@ fn the_first_try_waits_for_no_optimisation_across_crates() {
     }
 }
 
+#[test]
+fn an_installation_names_missing_tools_and_the_next_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = root().join("scripts/install-notes");
+    let say = |arguments: &[&str], path: &Path| {
+        let mut bash = Command::new("/bin/bash");
+        bash.arg(&script).args(arguments).env("PATH", path);
+        bash.output().unwrap()
+    };
+    let refused = say(&["before"], dir.path());
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("make install needs objcopy (package binutils)"),
+        "{said}"
+    );
+
+    let prefix = dir.path().join("a prefix");
+    let path = std::env::var_os("PATH").unwrap();
+    let hint = |path: &Path| {
+        let output = say(&["after", prefix.to_str().unwrap()], path);
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("is not on the PATH")
+    };
+    assert!(hint(Path::new(&path)));
+    let mut with_prefix = prefix.join("bin").into_os_string();
+    with_prefix.push(":");
+    with_prefix.push(&path);
+    assert!(!hint(Path::new(&with_prefix)));
+}
+
 /// Source of a program that panics in a nested function, to test the stack traces of the cargo profile `shipping`.
 const PROGRAM: &str = "\
 #[inline(never)]
