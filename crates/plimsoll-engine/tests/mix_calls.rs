@@ -66,8 +66,8 @@ fn operations_consist_of_their_calls() {
         (O::WriteFile, 4, 8 * KIB),
         // Copying a file takes two opens, eight copies of a piece, a read at the end of the file, and two closes.
         (O::Copyfile, 13, 128 * KIB),
-        (O::Unlink, 1, 0),
         (O::Unlink2, 1, 0),
+        (O::Unlink, 1, 0),
         // Creating an empty file takes an open and a close.
         (O::Create, 2, 0),
         (O::Rename, 1, 0),
@@ -169,8 +169,8 @@ fn preparations_are_what_the_name_or_the_descriptor_lacks() {
     // When the first names are used up, every operation needs the preparation of a name: a call, or an open, a write
     // and a close.
     for (op, count) in [
-        (O::Unlink, 3),
-        (O::Unlink2, 2),
+        (O::Unlink2, 3),
+        (O::Unlink, 2),
         (O::Create, 1),
         (O::Mkdir, 1),
         (O::Rmdir, 1),

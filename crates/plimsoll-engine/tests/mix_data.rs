@@ -258,8 +258,8 @@ fn names_come_and_go() {
         found
     };
     for op in [
-        O::Unlink,
         O::Unlink2,
+        O::Unlink,
         O::Create,
         O::Mkdir,
         O::Rmdir,
@@ -278,8 +278,8 @@ fn names_come_and_go() {
                 "about half of 40: {names:?}"
             );
             let changed = match op {
-                O::Unlink => Some(0),
-                O::Unlink2 | O::Create => Some(1),
+                O::Unlink2 => Some(0),
+                O::Unlink | O::Create => Some(1),
                 O::Mkdir | O::Rmdir => Some(2),
                 _ => None,
             };

@@ -117,7 +117,7 @@ impl Mix {
             let set = fileset(plan, self.files.empty, "empty files")?;
             enough("an empty file", set.entries, 1)?;
             if set.size.constant() != Some(0) {
-                return Err("the files that create and unlink2 work on must be empty".into());
+                return Err("the files that create and unlink work on must be empty".into());
             }
         }
         if self.has(&[MixOp::Mkdir, MixOp::Rmdir]) {

@@ -65,9 +65,9 @@ operations! {
     Mkdir, "mkdir", MakeDir;
     /// Removal of an existing spare directory of the worker (rmdir).
     Rmdir, "rmdir", RemoveDir;
-    /// Removal of an existing turnover file of the worker (unlink).
-    Unlink, "unlink", Delete;
     /// Removal of an existing empty file of the worker (unlink).
+    Unlink, "unlink", Delete;
+    /// Removal of an existing turnover file of the worker (unlink).
     Unlink2, "unlink2", Delete;
     /// Creation of a missing empty file of the worker (open with create, close).
     Create, "create", Create;
@@ -132,8 +132,8 @@ impl MixOp {
     #[must_use]
     pub fn pool(self) -> Pool {
         match self {
-            Self::WriteFile | Self::Unlink | Self::Copyfile | Self::Rename => Pool::Turnover,
-            Self::Create | Self::Unlink2 => Pool::Empty,
+            Self::WriteFile | Self::Unlink2 | Self::Copyfile | Self::Rename => Pool::Turnover,
+            Self::Create | Self::Unlink => Pool::Empty,
             Self::Mkdir | Self::Rmdir | Self::Readdir | Self::Readdirplus => Pool::Dirs,
             Self::Statfs | Self::Pathconf => Pool::None,
             _ => Pool::Data,
@@ -226,8 +226,8 @@ mod tests {
     #[test]
     fn operations_work_on_the_files_of_their_pool() {
         let of = |pool| those(|op| op.pool() == pool);
-        assert_eq!(of(Pool::Turnover), "write_file unlink copyfile rename");
-        assert_eq!(of(Pool::Empty), "unlink2 create");
+        assert_eq!(of(Pool::Turnover), "write_file unlink2 copyfile rename");
+        assert_eq!(of(Pool::Empty), "unlink create");
         assert_eq!(of(Pool::Dirs), "mkdir rmdir readdir readdirplus");
         assert_eq!(of(Pool::None), "statfs pathconf");
         assert_eq!(

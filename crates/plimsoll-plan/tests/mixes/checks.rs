@@ -234,7 +234,7 @@ fn each_pool_needs_files_for_every_process() {
         with_ops(&rename, entries(1, 7)),
         too_few("two turnover files", 7)
     );
-    let unlink = [MixOp::Unlink];
+    let unlink = [MixOp::Unlink2];
     assert_eq!(with_ops(&unlink, entries(1, 4)), Ok(()));
     assert_eq!(
         with_ops(&unlink, entries(1, 3)),
@@ -248,7 +248,7 @@ fn each_pool_needs_files_for_every_process() {
     );
     assert_eq!(
         with_ops(&create, |p| p.filesets[2].size = Value::Const(1)),
-        Err("the files that create and unlink2 work on must be empty".into())
+        Err("the files that create and unlink work on must be empty".into())
     );
     for ops in [[MixOp::Mkdir], [MixOp::Rmdir]] {
         let leaves = |n| with_ops(&ops, |p| p.filesets[0].leaf_dirs = n);

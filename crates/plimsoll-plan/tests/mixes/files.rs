@@ -39,7 +39,7 @@ fn trees_of_a_pool_change_by_the_operations_on_it() {
     assert_eq!(changed(MixOp::Write), [true, false, false]);
     assert_eq!(changed(MixOp::Rmdir), [true, false, false]);
     assert_eq!(changed(MixOp::Rename), [false, true, false]);
-    assert_eq!(changed(MixOp::Unlink2), [false, false, true]);
+    assert_eq!(changed(MixOp::Unlink), [false, false, true]);
     assert_eq!(changed(MixOp::Readdir), [false; 3]);
     assert_eq!(changed(MixOp::Statfs), [false; 3]);
 }

@@ -35,7 +35,7 @@ fn plan() -> Plan {
         (MixOp::ReadRand, 50.0),
         (MixOp::WriteRand, 20.0),
         (MixOp::WriteFile, 10.0),
-        (MixOp::Unlink, 10.0),
+        (MixOp::Unlink2, 10.0),
         (MixOp::Create, 5.0),
         (MixOp::Mkdir, 5.0),
     ];

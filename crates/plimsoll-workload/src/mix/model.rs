@@ -219,9 +219,9 @@ operations! {
     mkdir: Mkdir,
     /// Percentage of operations that remove a spare directory.
     rmdir: Rmdir,
-    /// Percentage of operations that remove a turnover file.
-    unlink: Unlink,
     /// Percentage of operations that remove an empty file.
+    unlink: Unlink,
+    /// Percentage of operations that remove a turnover file.
     unlink2: Unlink2,
     /// Percentage of operations that create an empty file.
     create: Create,
@@ -329,14 +329,14 @@ pub struct Files {
     #[serde(default = "one::<u64>")]
     #[schemars(range(min = 1))]
     pub directories: u64,
-    /// Number of turnover files of each process, on which `write_file`, `copyfile`, `unlink` and `rename` work. Half of
+    /// Number of turnover files of each process, on which `write_file`, `copyfile`, `unlink2` and `rename` work. Half of
     /// the turnover files exist when the run starts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turnover: u64,
     /// Sizes of the turnover files in bytes; by default the sizes of the data files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turnover_size: Option<Sizes>,
-    /// Number of empty files of each process, on which `create` and `unlink2` work. Half of the empty files exist when
+    /// Number of empty files of each process, on which `create` and `unlink` work. Half of the empty files exist when
     /// the run starts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub empty: u64,

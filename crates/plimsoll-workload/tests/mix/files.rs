@@ -45,10 +45,10 @@ fn operations_bring_the_files_they_work_on() {
     for (op, expected) in [
         ("stat = 100", vec![data(20)]),
         ("mkdir = 100", vec![data(20)]),
-        ("unlink = 100", vec![data(20), turnover]),
+        ("unlink2 = 100", vec![data(20), turnover]),
         ("create = 100", vec![data(20), empty]),
         (
-            "copyfile = 50\nunlink2 = 50",
+            "copyfile = 50\nunlink = 50",
             vec![data(20), turnover, empty],
         ),
         ("stat = 100\nunlink = 0", vec![data(20)]),
@@ -64,7 +64,7 @@ fn operations_bring_the_files_they_work_on() {
         assert_eq!((files.turnover, files.empty), (id("turnover"), id("empty")));
     }
     let other = "turnover = 40\nturnover_size = \"1k\"";
-    let plan = plan(&with("unlink = 100", other), |_| ());
+    let plan = plan(&with("unlink2 = 100", other), |_| ());
     assert_eq!(sets(&plan)[1], ("looker-turnover", 80, 0, 50, Some(1024)));
 }
 
@@ -74,7 +74,7 @@ fn operations_are_refused_without_the_files_they_work_on() {
         ("write_file", "files", "turnover"),
         ("rename", "files", "turnover"),
         ("create", "files", "empty"),
-        ("unlink2", "files", "empty"),
+        ("unlink", "files", "empty"),
         ("mkdir", "directories", "spare_directories"),
         ("rmdir", "directories", "spare_directories"),
     ] {
@@ -134,7 +134,7 @@ fn sizes_of_a_table_shrink_but_not_to_nothing() {
 fn each_fileset_draws_from_a_table_of_its_own() {
     let slot = |max: u32| format!("[{{ min = 1, max = {max}, percent = 100 }}]");
     let keys = format!("turnover = 10\nturnover_size = {}", slot(70));
-    let text = with("unlink = 100", &keys).replacen("\"4k\"", &slot(90), 1);
+    let text = with("unlink2 = 100", &keys).replacen("\"4k\"", &slot(90), 1);
     let plan = plan(&text, |_| ());
     let drawn = plan.filesets.iter().map(|set| match set.size {
         Value::Draw(id) => plan.variable(id).name.clone(),

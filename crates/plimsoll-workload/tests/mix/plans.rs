@@ -82,6 +82,8 @@ fn data(plan: &Plan) -> u128 {
 #[test]
 fn rates_processes_and_data_are_those_published_or_recalled() {
     for (name, processes, ops, gib) in [
+        ("ai-image", 17, 435.0, 100.0),
+        ("genomics", 4, 1000.0, 3.5),
         ("vda", 2, 10.0, 24.0),
         ("swbuild", 5, 500.0, 5.0),
         ("vdi", 2, 200.0, 12.0),
@@ -92,50 +94,104 @@ fn rates_processes_and_data_are_those_published_or_recalled() {
         assert_eq!((one.workers(), rate(&one)), (processes, ops), "{name}");
         assert_eq!(one.metric.as_ref().unwrap().rate, Some(ops));
         let bytes = data(&one) as f64 / f64::from(1 << 30);
-        assert!((bytes / gib - 1.0).abs() < 0.05, "{name}: {bytes} GiB");
+        // A hundredth of the files of genomics have two thirds of the bytes, so that the sum of drawn sizes varies.
+        let tolerance = if name == "genomics" { 0.4 } else { 0.05 };
+        assert!((bytes / gib - 1.0).abs() < tolerance, "{name}: {bytes} GiB");
         let ten = builtin(name, |o| o.load = Some(10));
         assert_eq!((ten.workers(), rate(&ten)), (10 * processes, 10.0 * ops));
     }
 }
 
 #[test]
-fn a_video_stream_moves_what_is_published() {
-    let plan = builtin("vda", |_| ());
-    let bytes = |(_, workers, m): &(&str, u64, &Mix)| {
-        let of = |op: MixOp| match op {
-            MixOp::Rmw => 2.0 * m.writes.mean(),
-            _ if op.reads() => m.reads.mean(),
-            _ if op.writes() => m.writes.mean(),
-            _ => 0.0,
+fn a_unit_of_load_moves_the_bytes_of_published_results() {
+    for (name, published) in [("vda", 4.61e6), ("swbuild", 4.07e6), ("eda", 7.25e6)] {
+        let plan = builtin(name, |_| ());
+        let size = |set: FilesetId| {
+            let total = Layout::new(&plan, set).unwrap().size_summary(false).total;
+            total as f64 / plan.filesets[set.0 as usize].entries as f64
         };
-        let each: f64 = m.table.iter().map(|r| r.percent / 100.0 * of(r.op)).sum();
-        each * m.pacing.unwrap().rate * *workers as f64
-    };
-    let all: f64 = mixes(&plan).iter().map(bytes).sum();
-    assert!((all / 4.61e6 - 1.0).abs() < 0.02, "{all} bytes a second");
+        let bytes = |(_, workers, m): &(&str, u64, &Mix)| {
+            let of = |op: MixOp| match op {
+                MixOp::Rmw => 2.0 * m.writes.mean(),
+                MixOp::ReadFile => size(m.files.data),
+                MixOp::WriteFile => size(m.files.turnover.unwrap()),
+                _ if op.reads() => m.reads.mean(),
+                _ if op.writes() => m.writes.mean(),
+                _ => 0.0,
+            };
+            let each: f64 = m.table.iter().map(|r| r.percent / 100.0 * of(r.op)).sum();
+            each * m.pacing.unwrap().rate * *workers as f64
+        };
+        let all: f64 = mixes(&plan).iter().map(bytes).sum();
+        let error = all / published - 1.0;
+        assert!(error.abs() < 0.03, "{name}: {all} bytes a second");
+    }
 }
 
 #[test]
-fn mixes_are_those_of_the_reference() {
-    let table = |name: &str, component: &str| {
+fn mixes_are_those_published() {
+    let component = |name: &str, component: &str| {
         let plan = builtin(name, |_| ());
         let of = mixes(&plan).into_iter().find(|(n, ..)| *n == component);
-        let rows = of.unwrap().2.table.iter();
+        let (_, processes, mix) = of.unwrap();
+        let rows = mix.table.iter().filter(|r| r.percent > 0.0);
         let rows: Vec<String> = rows.map(|r| format!("{} {}", r.op, r.percent)).collect();
-        rows.join(", ")
+        let pace = format!("{processes} × {}", mix.pacing.unwrap().rate);
+        (pace, rows.join(", "))
     };
-    for (name, component, expected) in [
+    // Without mark, from section 6 of the User's Guide of SPECstorage Solution 2020; database from that of SFS 2014.
+    for (name, of, pace, expected) in [
+        (
+            "swbuild",
+            "SWBUILD",
+            "5 × 100",
+            "read_file 6, write_file 7, mkdir 1, unlink 2, create 1, access 6, stat 70, \
+          chmod 5, readdir 2",
+        ),
+        ("vda", "VDA1", "1 × 9", "write 100"),
+        (
+            "vda",
+            "VDA2",
+            "1 × 1",
+            "read 5, read_rand 84, rmw 2, unlink 1, create 1, access 2, stat 2, readdir 3",
+        ),
+        (
+            "eda",
+            "EDA_FRONTEND",
+            "3 × 100",
+            "read_file 7, read_rand 8, write_file 10, write_rand 15, mkdir 1, unlink 1, \
+          unlink2 1, create 2, access 15, stat 39, chmod 1",
+        ),
+        ("eda", "EDA_BACKEND", "2 × 75", "read 50, write 50"),
+        ("ai-image", "AI_SF", "4 × 100", "read 37, access 7, stat 56"),
+        ("ai-image", "AI_TF", "2 × 2", "write 100"),
+        ("ai-image", "AI_TR", "10 × 3", "read 95, stat 5"),
+        ("ai-image", "AI_CP", "1 × 1", "write 95, stat 5"),
+        (
+            "genomics",
+            "GENOMICS",
+            "4 × 250",
+            "read 70, read_rand 2, write 8, write_rand 1, unlink 1, create 1, access 4, \
+          stat 12, chmod 1",
+        ),
         (
             "database",
             "DB_TABLE",
+            "16 × 16",
             "read 1, read_rand 79, write_rand 20",
         ),
-        ("database", "DB_LOG", "write 80, write_rand 20"),
-        ("eda", "BACKEND", "read 50, write 50"),
+        ("database", "DB_LOG", "1 × 32", "write 80, write_rand 20"),
     ] {
-        assert_eq!(table(name, component), expected, "{name} {component}");
+        let expected = (pace.to_owned(), expected.to_owned());
+        assert_eq!(component(name, of), expected, "{name} {of}");
     }
-    assert!(table("nfs-sfs2008", "NFS").contains("lookup 24,"));
+    let nfs = builtin("nfs-sfs2008", |_| ());
+    let table = &mixes(&nfs)[0].2.table;
+    assert!(
+        table
+            .iter()
+            .any(|r| r.op == MixOp::Lookup && r.percent == 24.0)
+    );
 }
 
 #[test]

@@ -56,7 +56,6 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "vdi",
             "database",
             "eda",
-            "eda-blended",
             "ai-image",
             "genomics",
             "nfs-sfs2008",

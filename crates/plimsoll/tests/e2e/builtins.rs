@@ -145,7 +145,6 @@ const MIXES: [&str; 9] = [
     "ai-image",
     "database",
     "eda",
-    "eda-blended",
     "genomics",
     "nfs-sfs2008",
     "swbuild",

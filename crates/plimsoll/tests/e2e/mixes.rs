@@ -6,11 +6,10 @@ use plimsoll_results::Run;
 const VIRTUAL: [&str; 1] = ["--target=null:?latency=2ms&clock=virtual"];
 
 /// Built-in mixes, and their components.
-const MIXES: [(&str, &[&str]); 8] = [
-    ("ai-image", &["IMAGES", "RECORDS", "TRAINING", "CHECKPOINT"]),
+const MIXES: [(&str, &[&str]); 7] = [
+    ("ai-image", &["AI_SF", "AI_TF", "AI_TR", "AI_CP"]),
     ("database", &["DB_TABLE", "DB_LOG"]),
-    ("eda", &["FRONTEND", "BACKEND"]),
-    ("eda-blended", &["EDA"]),
+    ("eda", &["EDA_FRONTEND", "EDA_BACKEND"]),
     ("genomics", &["GENOMICS"]),
     ("swbuild", &["SWBUILD"]),
     ("vda", &["VDA1", "VDA2"]),

@@ -136,7 +136,7 @@ impl<S: Session> Worker<S> {
         state: &mut MixState,
     ) -> Result<bool, WorkerExit> {
         let kind = match op {
-            MixOp::Unlink2 => NameKind::Empty,
+            MixOp::Unlink => NameKind::Empty,
             _ => NameKind::Turnover,
         };
         match self.take_name(state, kind, true).await? {

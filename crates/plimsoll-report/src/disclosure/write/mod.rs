@@ -224,8 +224,9 @@ fn thousandths(v: f64) -> f64 {
 /// [`NotDisclosable::ClaimsSpec`] for a name that would claim a SPEC result.
 pub fn style(workload: &str) -> Result<String, NotDisclosable> {
     let known = match workload {
-        "vda" | "swbuild" | "vdi" | "database" | "eda" => Some("SFS 2014"),
-        "ai-image" | "genomics" | "eda-blended" => Some("Storage 2020"),
+        "vda" | "swbuild" | "vdi" | "database" => Some("SFS 2014"),
+        "ai-image" | "genomics" => Some("Storage 2020"),
+        "eda" => return Ok("Storage 2020 EDA_BLENDED-style".into()),
         "nfs-sfs2008" => return Ok("SFS 2008 NFSv3-style".into()),
         _ => None,
     };
@@ -263,6 +264,7 @@ pub fn workload_of<'a>(
         .filter(|_| metric.starts_with("SPEC"));
     let is_it = |workload: &&str| match (published, *workload) {
         (Some(_), "nfs-sfs2008") => metric.starts_with("SPECsfs2008_nfs"),
+        (Some((_, name)), "eda") => ["eda", "edablended"].contains(&&*letters(name)),
         (Some((_, name)), workload) => letters(workload) == letters(name),
         (None, workload) => style(workload).is_ok_and(|style| style == metric),
     };
