@@ -145,7 +145,7 @@ const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
     ),
     (
         &["doctor", "probe", "verify"],
-        "`plimsoll check --dir DIR` checks a mount",
+        "`plimsoll check DIRECTORY` checks a mount",
     ),
     (&["version"], "`plimsoll --version` prints the version"),
     (
@@ -255,12 +255,17 @@ mod tests {
             for name in *names {
                 assert!(definition.find_subcommand(name).is_none(), "{name}");
             }
-            let mut named = advice.split("`plimsoll ").skip(1);
-            let exists = |text: &str| {
-                let word = text.split([' ', '`']).next().unwrap();
-                word.starts_with("--") || definition.find_subcommand(word).is_some()
-            };
-            assert!(named.all(exists), "{advice}");
+            for line in advice
+                .split('`')
+                .filter_map(|code| code.strip_prefix("plimsoll "))
+            {
+                let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+                let command = definition.find_subcommand(word);
+                assert!(command.is_some() || word == "--version", "{advice}");
+                let mut options = named_options(rest);
+                let has = |option| command.is_some_and(|command| has_option(command, option));
+                assert!(options.all(has), "{advice}");
+            }
         }
     }
 
