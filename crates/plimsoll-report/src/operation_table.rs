@@ -5,12 +5,16 @@ use crate::format::{latency, mib_per_s, or_dash, rate};
 use crate::percentiles::{
     BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, any_doubtful, bounded, shown,
 };
-use plimsoll_plan::Count;
+use plimsoll_plan::{Count, OpKind};
 use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Summary};
 
 /// Note on a table with rows of service times.
 const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
                      its service time, from the call, stands below it";
+
+/// Note on a table with closes that sent no call.
+const LOCAL: &str =
+    "local_close: closes that sent no call to the server, which the totals leave out";
 
 /// Table of a run's operations: counts, throughput, processor time, and latency with `percentiles`. A second row below
 /// the row of a paced operation has the operation's service times.
@@ -66,6 +70,8 @@ pub(crate) fn unfolding_table(
     }
     let is_paced = entries.iter().any(|(o, _)| o.service.is_some());
     table.notes.extend(is_paced.then(|| PACED.to_owned()));
+    let is_local = entries.iter().any(|(o, _)| o.kind == OpKind::LocalClose);
+    table.notes.extend(is_local.then(|| LOCAL.to_owned()));
     noted(table, entries.iter().map(|(o, _)| *o), percentiles)
 }
 

@@ -76,14 +76,15 @@ pub(crate) fn facts(
     own: impl IntoIterator<Item = Figure>,
 ) -> Vec<Block> {
     let (warmup_s, window_s) = series.times_s();
-    let each = format!(
-        "measured after {} of warm-up{} {per}",
-        duration_text(warmup_s),
+    let measured = format!(
+        "{}{} {per}",
+        duration_text(window_s),
         clock_note(series.clock)
     );
     let mut facts = vec![
         Figure::new("requested", requested),
-        Figure::unit(duration_text(window_s), each),
+        Figure::new("measured", measured),
+        Figure::new("warm-up", duration_text(warmup_s)),
     ];
     facts.extend(own);
     if series.ranks > 1 {

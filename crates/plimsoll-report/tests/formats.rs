@@ -681,7 +681,7 @@ fn a_comparison_names_the_circumstances_that_differ() {
     for (name, value) in [
         ("the target", "posix:?io=uring"),
         ("the file system", "zfs"),
-        ("the mount options", "noatime,rw"),
+        ("the list of mount options", "noatime,rw"),
         ("the kernel", "Linux 7.0"),
         ("the CPU quota in processors", "0.5"),
     ] {

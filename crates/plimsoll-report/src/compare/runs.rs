@@ -362,6 +362,11 @@ pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
 /// `run.json`.
 type Fact = (&'static str, fn(&Run) -> String);
 
+/// Names of the facts on the target: its URL, and its description, which follows from the URL and is compared for targets
+/// with the same URL only.
+const TARGET: &str = "the target";
+const DESCRIPTION: &str = "the target's description";
+
 /// Circumstances that should be equal in all compared runs; a difference is a warning.
 const FACTS: [Fact; 26] = [
     ("the workload", |r| r.workload.clone()),
@@ -381,11 +386,11 @@ const FACTS: [Fact; 26] = [
     }),
     ("the clock", |r| r.clock.to_string()),
     ("the version of Plimsoll", |r| r.program.version.clone()),
-    ("the target", |r| r.target.url.clone()),
-    ("the target's description", |r| r.target.description.clone()),
+    (TARGET, |r| r.target.url.clone()),
+    (DESCRIPTION, |r| r.target.description.clone()),
     ("the file system", |r| of_work_dir(r, |d| d.fs_type.clone())),
     ("the device", |r| of_work_dir(r, |d| d.device.clone())),
-    ("the mount options", |r| {
+    ("the list of mount options", |r| {
         of_work_dir(r, |d| Some(d.mount_options.join(",")))
     }),
     ("the length of the warm-up", |r| seconds(r.plan.times().0)),
@@ -582,7 +587,15 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
         let (other, value) = of_sets.iter().find(|(_, v)| v != first)?;
         Some(format!("{name} differs: {first}, but {value} of {other}"))
     };
-    warnings.extend(FACTS.iter().filter_map(|(name, of)| differ(name, *of)));
+    let different = FACTS
+        .iter()
+        .filter_map(|(name, of)| Some((*name, differ(name, *of)?)));
+    let different: Vec<(&str, String)> = different.collect();
+    let is_other_target = different.iter().any(|(name, _)| *name == TARGET);
+    let told = different
+        .into_iter()
+        .filter(|(name, _)| !(is_other_target && *name == DESCRIPTION));
+    warnings.extend(told.map(|(_, warning)| warning));
     let measured = [
         mitigations,
         processors_of_others,

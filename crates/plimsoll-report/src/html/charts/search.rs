@@ -1,7 +1,7 @@
 //! Charts of searches for a load line.
 
 use super::loads::{Loads, limits_of_series, passed};
-use crate::html::chart::{Axis, Chart, Column, SeriesStyle, Unit};
+use crate::html::chart::{Axis, Chart, Column, CrossedPoints, SeriesStyle, Unit};
 use plimsoll_results::{LoadSearch, SeriesOf, SeriesRun};
 
 /// Word for loads that are not sustained.
@@ -43,24 +43,28 @@ fn response(search: SeriesOf<'_, LoadSearch>, loads: &Loads<'_>) -> Chart {
 
 /// The load of each run, in the order of the runs.
 fn load_sequence(search: SeriesOf<'_, LoadSearch>) -> Chart {
-    let column = |name: &str, passed: bool, number| {
-        let load = |r: &SeriesRun| {
-            r.load_or_value()
-                .filter(|_| r.is_valid() == passed)
-                .map(|load| load as f64)
-        };
-        let loads = search.measured().map(load).collect();
-        Column::drawn(name, Unit::Count, loads, SeriesStyle::Series(number))
+    let loads = search
+        .measured()
+        .map(|run| Some(run.load_or_value()? as f64));
+    let name = search.load_name();
+    let mut column = Column::drawn(&name, Unit::Count, loads.collect(), SeriesStyle::Series(0));
+    let failed = (0..)
+        .zip(search.measured())
+        .filter(|(_, run)| !run.is_valid());
+    column.crossed = CrossedPoints {
+        at: failed.map(|(at, _)| at).collect(),
+        word: "fail",
     };
     Chart {
         id: "course".into(),
         title: "Search progress".into(),
-        about: "The load, or the value of the parameter, of each run, in the order of the runs."
+        about: "The load, or the value of the parameter, of each run, in the order of the runs. A cross is a run that \
+                failed."
             .into(),
         x: Axis::linear("run", Unit::Count),
-        y: Axis::linear(&search.load_name(), Unit::Count),
+        y: Axis::linear(&name, Unit::Count),
         at: (1..=search.measured().count()).map(|n| n as f64).collect(),
-        columns: vec![column("pass", true, 0), column("fail", false, 1)],
+        columns: vec![column],
         ..Chart::default()
     }
 }
