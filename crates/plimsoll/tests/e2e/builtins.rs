@@ -141,7 +141,7 @@ fn every_builtin_runs_and_leaves_nothing() {
 }
 
 /// Names of the built-in operation mixes, which the tests of the module `mixes` run.
-const MIXES: [&str; 9] = [
+const MIXES: [&str; 8] = [
     "ai-image",
     "database",
     "eda",
