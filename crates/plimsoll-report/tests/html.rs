@@ -3,7 +3,7 @@
 use crate::documents::without_unbroken;
 use crate::fixtures::{create, curve, make, make_all, repeats, search};
 use crate::series::of_search;
-use plimsoll_report::html::chart::{Chart, SeriesStyle};
+use plimsoll_report::html::chart::Chart;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{Series, SeriesWriter};
 use std::path::Path;
