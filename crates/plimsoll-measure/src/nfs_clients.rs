@@ -4,8 +4,8 @@ use plimsoll_plan::{Bytes, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// NFS clients that made the load: what the clients of all ranks established with the server in a load phase, or the
-/// maximum over all load phases.
+/// NFS clients of a load with their connections and server state: the sum over all ranks in a load phase, and the maximum
+/// over several load phases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsClients {
     /// Version of the protocol: `3`, `4.0` or `4.1`.
@@ -21,13 +21,13 @@ pub struct NfsClients {
     pub sessions: Option<NfsSessions>,
     /// Number of open owners that opened a file at the server; null for version 3.
     pub open_owners: Option<u64>,
-    /// Maximum size of a READ (`rsize`).
+    /// Limit on the data of an NFS READ call (`rsize`).
     pub read: NfsTransferSize,
-    /// Maximum size of a WRITE (`wsize`).
+    /// Limit on the data of an NFS WRITE call (`wsize`).
     pub write: NfsTransferSize,
 }
 
-/// Sessions of NFS version 4.1.
+/// NFS 4.1 sessions of the clients, with the slots that the server granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsSessions {
     /// Number of clients with a session; a session that replaced a lost session does not count.
@@ -36,11 +36,11 @@ pub struct NfsSessions {
     pub min_slots: u32,
     /// Maximum number of slots that the server granted to a session.
     pub max_slots: u32,
-    /// Number of slots that each client requested.
+    /// Number of session slots that each client requested.
     pub requested_slots: u32,
 }
 
-/// Maximum size of a transfer.
+/// Limit on the data bytes of one NFS READ or WRITE call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsTransferSize {
     /// Size in bytes that the clients used: the smaller of the requested size and the server's maximum.
@@ -55,7 +55,7 @@ impl NfsClients {
         Self::combine(all, more, |mine, theirs| mine + theirs);
     }
 
-    /// Keeps the larger of each number: of two load phases of the same ranks.
+    /// Keeps the maximum of each number over two load phases of the same ranks.
     pub fn keep_larger(all: &mut Option<Self>, more: Option<Self>) {
         Self::combine(all, more, u64::max);
     }
@@ -89,8 +89,8 @@ impl NfsClients {
         mine.write.bytes = mine.write.bytes.min(more.write.bytes);
     }
 
-    /// The noun of the number of clients with the further figures, such as `NFS 4.1 clients (8 sessions of 64 slots,
-    /// 16 connections, 100 open owners)`.
+    /// Phrase that follows the number of clients in reports, such as `NFS 4.1 clients (8 sessions of 64 slots, 16
+    /// connections, 100 open owners)`.
     #[must_use]
     pub fn noun(&self) -> String {
         let ids = self.client_ids.filter(|ids| *ids != self.clients);
@@ -115,7 +115,7 @@ impl NfsClients {
 }
 
 impl NfsSessions {
-    /// The slots of each session, such as `64` or `16 to 64`.
+    /// Number of slots of a session, or the range over several sessions, such as `16 to 64`.
     #[must_use]
     pub fn slots(self) -> String {
         match (self.min_slots, self.max_slots) {

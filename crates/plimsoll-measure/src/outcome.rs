@@ -28,7 +28,7 @@ pub struct Outcome {
     /// Number of lanes of this process; only at rank 0 of several ranks.
     #[serde(skip)]
     pub own_lanes: usize,
-    /// NFS clients of this process; only at rank 0 of several ranks.
+    /// NFS clients of this process; `Some` only at rank 0 of several ranks, whose `nfs_clients` is the sum of all ranks.
     #[serde(skip)]
     pub own_nfs_clients: Option<NfsClients>,
     /// Spread of the ranks' starts in the load phase with the largest spread; only at rank 0 of several ranks.

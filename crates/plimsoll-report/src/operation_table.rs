@@ -12,7 +12,7 @@ use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Summary};
 const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
                      its service time, from the call, stands below it";
 
-/// Note on a table with closes that sent no call.
+/// Note below a table with rows of the kind `local_close`.
 const LOCAL: &str =
     "local_close: closes that sent no call to the server, which the totals leave out";
 

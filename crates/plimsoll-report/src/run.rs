@@ -74,7 +74,7 @@ fn data_and_warm_up(run: &Run) -> Vec<Figure> {
     facts
 }
 
-/// The NFS clients, with what the clients established; only their number if the results have no more.
+/// Fact about the NFS clients of a run: number, connections and server state; the number alone for a killed run.
 fn nfs_clients(run: &Run) -> Option<Figure> {
     match &run.nfs_clients {
         Some(clients) => Some(Figure::unit(
@@ -205,7 +205,7 @@ fn throughput(s: &Summary) -> Vec<Figure> {
     ]
 }
 
-/// Rates of a stage over the longest time of a rank, which the figures end with.
+/// Figures of a stage: rates over the longest time of a rank, and this time in seconds.
 fn stage_figures(stage: &Stage) -> Vec<Figure> {
     let operations: Vec<OperationFigures> = stages::over_longest_rank(stage).collect();
     let sum = |of: fn(&OperationFigures) -> f64| operations.iter().map(of).sum();

@@ -193,7 +193,8 @@ pub(crate) fn remarks(series: &Series) -> Vec<Block> {
     remarks
 }
 
-/// Lines on reasons against runs of a series. Runs of the same load or configuration with the same reason share a line.
+/// Lines with the reasons of runs that are not valid. Runs of one load or configuration with the same reason share a
+/// line.
 pub(crate) fn reasons(series: &Series) -> Vec<Block> {
     let has_values = series.as_sweep().is_some() || series.searched().is_some();
     let condition = |run: &SeriesRun| {

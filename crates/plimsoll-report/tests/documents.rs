@@ -34,7 +34,7 @@ struct Rendering {
 }
 
 /// With single spaces: a terminal lines up units and marks.
-/// A page without the elements that keep numbers on one line.
+/// HTML of a page without the `unbroken` elements, so that tests find texts with numbers.
 pub fn without_unbroken(page: &str) -> String {
     let mut pieces = page.split("<span class=\"unbroken\">");
     let first = pieces.next().unwrap_or_default().to_owned();

@@ -695,7 +695,7 @@ fn a_comparison_names_the_circumstances_that_differ() {
             "{warning}"
         );
     }
-    // Figures of NFS clients are unknown in older results, and absent on other targets.
+    // Warnings about NFS clients need results of NFS targets.
     let (mut few, mut many) = (before.clone(), before.clone());
     for (run, clients) in [(&mut few, 2), (&mut many, 8)] {
         run.target.url = "nfs4://h/x".into();

@@ -18,7 +18,7 @@ const CELL: (f64, f64) = (7.8, 17.0);
 /// Pixels around the text.
 const MARGIN: f64 = 18.0;
 
-/// Size of the picture of a page in pixels: the page's beginning.
+/// Window size of the browser in pixels; the picture shows the top of the page.
 const PAGE: &str = "1000,1210";
 
 fn docs() -> PathBuf {

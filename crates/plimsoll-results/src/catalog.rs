@@ -1,11 +1,12 @@
 //! List of the results below a root: an [`Entry`] for each results directory of any kind.
 
 use crate::document::read_part;
-use crate::settings::{EnvironmentPart, PlanPart, ProgramPart, Settings, TargetPart};
+use crate::settings::Settings;
 use crate::{
-    Annotations, Kind, Percentile, Qualifier, QualifierKind, ResultsError, Run, SeriesDir,
-    SeriesKind, SeriesRun, Setting, Summary, Validity, Verdict,
+    Annotations, Environment, Kind, Percentile, Program, Qualifier, QualifierKind, ResultsError,
+    Run, SeriesDir, SeriesKind, SeriesRun, Setting, Summary, Target, Validity, Verdict,
 };
+use plimsoll_plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -93,7 +94,8 @@ pub struct Entry {
     /// Parameters of the workload by name. Each parameter has its values in all configurations of the results, in the
     /// order of the configurations and without duplicates: one value for a run.
     pub parameters: BTreeMap<String, Vec<String>>,
-    /// Other settings, with values as of the parameters. A setting that is unknown or does not apply is left out.
+    /// Values of each setting that is no parameter, in the order of the configurations and without duplicates. An unknown
+    /// or inapplicable setting is left out.
     pub settings: BTreeMap<Setting, Vec<String>>,
     /// Start of the run, or of the first run of a series: RFC 3339, in UTC.
     pub started_at: String,
@@ -140,14 +142,11 @@ struct RunPart {
     #[serde(default)]
     qualifiers: Vec<Qualifier>,
     summary: Summary,
-    target: TargetPart,
+    target: Target,
     window_number: u32,
-    #[serde(default)]
-    program: ProgramPart,
-    #[serde(default)]
-    environment: EnvironmentPart,
-    #[serde(default)]
-    plan: PlanPart,
+    program: Program,
+    environment: Environment,
+    plan: Plan,
 }
 
 impl Entry {
@@ -175,7 +174,7 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
     let measured = run.window_number > 0;
     let figure = |f: f64| measured.then_some(f);
     let moved = |f: f64| (measured && run.summary.ops > 0).then_some(f);
-    let settings = Settings::of_run(&run.environment, &run.program, &run.target, &run.plan);
+    let settings = Settings::of_run(&run.environment, &run.program, &run.target.url, &run.plan);
     Ok(Entry {
         kind: Kind::Run,
         workload: run.workload,
@@ -218,7 +217,7 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
     };
     let qualifiers = series.runs.iter().flat_map(|run| &run.qualifiers);
     let has_loads = matches!(kind, Kind::Curve | Kind::Search);
-    let settings = Settings::of_series(dir, has_loads)?;
+    let settings = Settings::of_series(&series);
     Ok(Entry {
         kind,
         workload: series.name.clone(),

@@ -139,8 +139,8 @@ impl Simulation {
     }
 
     /// Runs until all processes have ended, until the limit of simulated time, or until a livelock. A livelock is a run
-    /// that uses the processor time `busy`, or almost no processor time in two real times of `busy` in a row; other
-    /// programs and pauses of the machine make no livelock. Threads that remain at a limit never continue, and keep
+    /// that uses the processor time `busy`, or almost no processor time in two consecutive periods of `busy` of real time;
+    /// other programs and pauses of the machine make no livelock. Threads that remain at a limit never continue, and keep
     /// their memory.
     #[must_use]
     pub fn run(self, simulated: Duration, busy: Duration) -> SimulationEnd {
@@ -157,7 +157,7 @@ impl Simulation {
                 .wait_timeout_while(scheduler, busy, |s| s.end.is_none());
             (scheduler, _) = waited.unwrap_or_else(PoisonError::into_inner);
             let now = processor_time();
-            // A machine that was paused (a virtual machine) looks idle once.
+            // A pause of a virtual machine is one idle period.
             idle = if now - before < MIN_PROGRESS {
                 idle + 1
             } else {

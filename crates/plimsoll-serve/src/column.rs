@@ -16,7 +16,7 @@ const PARAMETER: &str = "parameter:";
 pub enum Column {
     /// Name of the results.
     Name,
-    /// Start time.
+    /// Start time of the run, or of the first run of a series.
     Started,
     /// Status, from valid to unfinished.
     Status,
@@ -34,13 +34,13 @@ pub enum Column {
     Workload,
     /// URL of the target.
     Target,
-    /// Parameter of the workload with a name.
+    /// Values of the workload parameter that has this name.
     Parameter(String),
-    /// Another setting.
+    /// Values of a setting that is no workload parameter.
     Setting(Setting),
 }
 
-/// Columns of facts that all results have, with their words in addresses.
+/// Columns that exist whatever results the list has, with their names in URLs.
 const NAMED: [(Column, &str); 10] = [
     (Column::Name, "name"),
     (Column::Started, "started_at"),
@@ -54,17 +54,17 @@ const NAMED: [(Column, &str); 10] = [
     (Column::Target, "target"),
 ];
 
-/// Direction of an order.
+/// Sort direction of the list of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// The least value is the first.
+    /// From the smallest to the largest value.
     Ascending,
-    /// The greatest value is the first.
+    /// From the largest to the smallest value.
     Descending,
 }
 
 impl Direction {
-    /// The direction in addresses.
+    /// Name of the direction in URLs.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl Direction {
         }
     }
 
-    /// The direction as the attribute `aria-sort` of the sorted column.
+    /// Value of the HTML attribute `aria-sort` for the sorted column.
     #[must_use]
     pub fn aria(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl Direction {
         }
     }
 
-    /// The other direction.
+    /// Direction after a second click on the heading of the sorted column.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -110,7 +110,7 @@ impl FromStr for Direction {
 pub struct Order {
     /// Column by whose values results are sorted.
     pub by: Column,
-    /// Direction of the order.
+    /// Sort direction of the column's values.
     pub direction: Direction,
 }
 
@@ -185,7 +185,7 @@ impl Key {
 }
 
 impl Column {
-    /// Word of the column in addresses and in JSON.
+    /// Name of the column in URLs and in JSON.
     #[must_use]
     pub fn word(&self) -> String {
         match self {
@@ -201,7 +201,7 @@ impl Column {
         }
     }
 
-    /// Heading of the column.
+    /// Heading of the column in the list of results, such as `ops/s`.
     #[must_use]
     pub fn heading(&self) -> String {
         let heading = match self {
@@ -228,7 +228,7 @@ impl Column {
         )
     }
 
-    /// Values of results in a column of texts; empty for unknown values, and for columns of figures and times.
+    /// Texts of an entry in a column of texts; empty for unknown values, and for columns of figures and times.
     #[must_use]
     pub fn values<'a>(&self, entry: &'a Entry) -> &'a [String] {
         let text = |text: &'a String| match text.is_empty() {
@@ -324,7 +324,7 @@ impl Serialize for Column {
     }
 }
 
-/// Columns in which results have at least two different values, in the order of their weight: workload, target,
+/// Columns in which results have at least two different values, the most important first: workload, target,
 /// parameters by name, other settings. Unknown values do not count. A parameter counts if results of one workload have
 /// different values, because a parameter of another workload is another parameter.
 pub(crate) fn differences<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<Column> {

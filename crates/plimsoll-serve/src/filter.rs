@@ -33,9 +33,9 @@ pub struct Filter {
 /// Search for words in the texts of results: name, workload, target, parameters, directory, file system, tags and note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    /// Text of the search as the user wrote the text.
+    /// Search text as entered, which the search field of the page shows again.
     pub text: String,
-    /// Words of the text in lower case.
+    /// Words of the search text in lower case.
     words: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ impl Listing {
         listing
     }
 
-    /// Parameters of an address that name the order; empty for the default order.
+    /// URL parameters `sort` and `order` of the order; empty for the default order.
     #[must_use]
     pub fn order_pairs(&self) -> Vec<(&'static str, String)> {
         let Order { by, direction } = &self.order;
@@ -189,7 +189,7 @@ impl Filter {
 }
 
 impl Search {
-    /// Search for the words of a text.
+    /// Splits a search text into words in lower case.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let words = text.split_whitespace().map(str::to_lowercase);

@@ -53,8 +53,7 @@ impl NumberOfResults {
     }
 }
 
-/// The latest result of each workload or profile, by workload: at most one sample of a metric each, however many
-/// results there are.
+/// Latest result of each workload or profile. One result per workload bounds the number of samples of a scrape.
 fn latest<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<&'a str, &'a Entry> {
     let mut latest: BTreeMap<&str, &Entry> = BTreeMap::new();
     let age = |entry: &Entry| (start(entry), entry.name.clone());
@@ -67,7 +66,7 @@ fn latest<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<&'a str, &'a
     latest
 }
 
-/// Start of a result; `None` if the result states no valid time.
+/// Start time of a result; `None` for an unreadable time.
 fn start(entry: &Entry) -> Option<jiff::Timestamp> {
     entry.started_at.parse().ok()
 }
@@ -139,8 +138,8 @@ const FIGURES: [(&str, Option<&str>, &str, FigureOf); 10] = [
     ),
 ];
 
-/// Appends the figures of the latest result of each workload. Only the information on a result has its name, so that a
-/// workload keeps its time series while its results have the same target and verdict.
+/// Appends the figures of the latest result of each workload. The label with the result's name is on
+/// `plimsoll_latest_result_info` only: on figures, the label would begin a new time series with each result.
 fn final_figures(text: &mut Exposition, latest: &BTreeMap<&str, &Entry>) {
     let result = latest.values().map(|entry| {
         let kind = entry.kind.to_string();

@@ -173,8 +173,8 @@ impl Host for ConsoleHost {
     }
 }
 
-/// Parts of the first line that a run prints: workload, location of the workload's files, target, number of ranks, and
-/// interval of the time series.
+/// Parts of the headline that a run prints first: workload, location of the workload's files, target, number of ranks,
+/// and length of the recorded intervals.
 fn headline(config: &RunConfig, ranks: u32) -> Vec<String> {
     let plan = &config.plan;
     let mut headline = vec![

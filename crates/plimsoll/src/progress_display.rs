@@ -38,7 +38,7 @@ enum MessageSink {
 pub struct RunTitle {
     /// Prefix of the run's live line, such as the load of the point; may be empty.
     pub label: String,
-    /// Workload, files, target and further facts about the run, the most important first.
+    /// Parts of the run's headline: workload, files, target and further facts, the most important first.
     pub headline: Vec<String>,
     /// Whether the run is one of a series, whose text has a line for each run. The headline is then not printed, and the
     /// phases of the run are printed only while the run takes long.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// Receives the events of a channel.
 pub trait ChannelObserver {
-    /// The server has replied on a connection of the channel for the first time.
+    /// Called at the server's first reply on each connection of the channel.
     fn connected(&self) {}
 
     /// A call queued at `first` was retransmitted because no reply had come, or because the server was still executing

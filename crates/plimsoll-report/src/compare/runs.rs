@@ -362,9 +362,11 @@ pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
 /// `run.json`.
 type Fact = (&'static str, fn(&Run) -> String);
 
-/// Names of the facts on the target: its URL, and its description, which follows from the URL and is compared for targets
-/// with the same URL only.
+/// Name of the fact with the target's URL.
 const TARGET: &str = "the target";
+
+/// Name of the fact with the target's description. Targets with different URLs get no second warning about the
+/// descriptions.
 const DESCRIPTION: &str = "the target's description";
 
 /// Circumstances that should be equal in all compared runs; a difference is a warning.
@@ -444,12 +446,12 @@ fn known(fact: Option<impl ToString>) -> String {
     fact.map_or("unknown".into(), |fact| fact.to_string())
 }
 
-/// Text of a fact that may be absent.
+/// Value of a fact in a warning; `none` for an absent value.
 fn none_or(fact: Option<impl ToString>) -> String {
     fact.map_or("none".into(), |fact| fact.to_string())
 }
 
-/// Text of a fact about the NFS clients of a run.
+/// Value of a fact about NFS clients in a warning; `unknown` for a killed run, `none` for a target that is not NFS.
 fn of_nfs_clients(run: &Run, fact: impl FnOnce(&NfsClients) -> String) -> String {
     match (&run.nfs_clients, run.nfs_client_count()) {
         (Some(clients), _) => fact(clients),

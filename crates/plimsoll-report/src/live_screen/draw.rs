@@ -151,7 +151,7 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palett
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// The title; a narrow line drops the last parts.
+/// Parts of the title line of the live screen; a narrow screen drops the last part first.
 fn title_parts(title: &[String]) -> Vec<Part> {
     let part = |(rank, text): (usize, &String)| {
         let part = Part::new(rank, text);
@@ -164,7 +164,7 @@ fn title_parts(title: &[String]) -> Vec<Part> {
     title.iter().enumerate().map(part).collect()
 }
 
-/// Phase, times, rates and errors.
+/// Parts of the state line of the live screen: phase, times, rates and errors.
 fn state_parts(view: &LiveView, palette: Palette) -> Vec<Part> {
     let mut state = vec![Part::new(0, &view.phase).styled(palette.of(Color::Cyan))];
     let Some(elapsed) = view.elapsed else {
@@ -181,7 +181,7 @@ fn state_parts(view: &LiveView, palette: Palette) -> Vec<Part> {
     let mib = mib_per_s(view.bytes_per_s);
     state.push(Part::new(6, format!("{mib} MiB/s")));
     let errors: u64 = view.errors.values().sum();
-    // Errors matter more than the remaining time, but their absence matters less.
+    // An error count above 0 outranks the remaining time; the text `0 errors` does not.
     let (rank, style) = match errors {
         0 => (4, Style::new()),
         _ => (1, palette.of(Color::Red).add_modifier(Modifier::BOLD)),
@@ -195,7 +195,7 @@ fn state_parts(view: &LiveView, palette: Palette) -> Vec<Part> {
     state
 }
 
-/// This machine: processors, the busiest disks first, and network. A narrow line keeps the busiest disk longer than the
+/// Parts of the machine line: processors, disks (the busiest first) and network. A narrow screen keeps the busiest disk longer than the
 /// network, and the network longer than other disks and the bytes of disks.
 fn machine_parts(machine: &Machine) -> Vec<Part> {
     let mut parts = Vec::new();

@@ -8,10 +8,9 @@ use ratatui::text::{Line, Span};
 pub(crate) struct Part {
     text: String,
     style: Style,
-    /// Importance: a narrow line drops the part with the largest number first.
+    /// Drop order: a narrow line drops the part with the highest rank first.
     rank: usize,
-    /// Text between the previous part of the full line and this part; the line's separator if `None`, and if the line
-    /// drops the previous part.
+    /// Separator before the part, in place of the line's separator; unused if the line drops the preceding part.
     joint: Option<&'static str>,
 }
 
@@ -37,8 +36,8 @@ impl Part {
     }
 }
 
-/// The line of the most important parts that together have at most `width` columns. A line always has a part; the
-/// mark `…` ends a part that is wider than the screen.
+/// Line of the parts with the lowest ranks that fit into `width` columns. At least one part remains; a remaining part
+/// that is wider than `width` ends in `…`.
 pub(crate) fn fitted(parts: Vec<Part>, separator: &'static str, width: u16) -> Line<'static> {
     let width = usize::from(width);
     let mut parts: Vec<Option<Part>> = parts.into_iter().map(Some).collect();

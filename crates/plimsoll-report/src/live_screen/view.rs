@@ -86,7 +86,7 @@ impl Machine {
 /// Content of the live screen (`--live`) at one instant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LiveView {
-    /// The workload, its files, the target and further facts, the most important first.
+    /// Parts of the title line: workload, files, target and further facts, the most important first.
     pub title: Vec<String>,
     /// Present phase of the run, such as `measuring`.
     pub phase: String,

@@ -5,27 +5,27 @@ use plimsoll_results::Percentile;
 /// Figure of a result, as a metric of monitoring systems.
 #[derive(Debug)]
 pub(super) struct Metric {
-    /// Name with the unit, in all formats.
+    /// Name of the metric in all formats; the name of a metric with a unit ends in the unit.
     pub(super) name: &'static str,
     /// Unit of the value in the Unified Code for Units of Measure, as OpenTelemetry demands.
     pub(super) unit: &'static str,
-    /// Sentence without its full stop.
+    /// Help text of the metric in OpenMetrics and OTLP, without the full stop that both formats get.
     pub(super) help: &'static str,
-    /// Columns of the table of operations that are the metric's values; empty if a figure is not of an operation.
+    /// Parquet columns of operations with the values of the metric; empty for a figure that is not of an operation.
     pub(super) columns: &'static [Column],
 }
 
-/// Column of the table of operations.
+/// Parquet column of operations that supplies values of a metric.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) name: &'static str,
-    /// Number by which the column is divided to give the unit of the metric.
+    /// Divisor that converts the column's unit to the metric's unit.
     pub(super) per_unit: f64,
     /// Percentile that the column holds; `None` for other figures.
     pub(super) percentile: Option<Percentile>,
 }
 
-/// Common prefix of the names of metrics.
+/// Common prefix of all metric names.
 pub(super) const PREFIX: &str = "plimsoll_result_";
 
 const fn metric(

@@ -7,7 +7,7 @@ use plimsoll_diagnostics::foreign;
 /// Media type of the text format.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A text of metric families that is being written.
+/// Writer of an OpenMetrics exposition, family by family.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
@@ -32,14 +32,14 @@ impl Exposition {
         }
     }
 
-    /// The complete text.
+    /// The exposition with the end mark `# EOF`.
     #[must_use]
     pub fn finish(self) -> String {
         self.0 + "# EOF\n"
     }
 }
 
-/// Names and values of labels in the text format.
+/// Label set of a sample in braces, with quoted and escaped values.
 #[must_use]
 pub fn label_set(pairs: &[(&str, &str)]) -> String {
     let shown = pairs.iter().map(|(n, v)| format!("{n}=\"{}\"", escaped(v)));

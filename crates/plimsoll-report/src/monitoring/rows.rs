@@ -52,16 +52,17 @@ pub(super) struct Row {
     /// window; `None` if the results have no valid time.
     pub(super) time_us: Option<i64>,
     pub(super) samples: Vec<Sample>,
-    /// Host and version of Plimsoll, for formats that describe the source of samples.
+    /// Host name of the client, for formats that describe the source of samples.
     pub(super) host: String,
+    /// Version of Plimsoll that measured, for formats that describe the source of samples.
     pub(super) program_version: String,
 }
 
-/// Value of a metric.
+/// Value of a metric, with labels in addition to the labels of the row.
 #[derive(Debug)]
 pub(super) struct Sample {
     pub(super) metric: &'static Metric,
-    /// Labels of this sample besides the row's: quantile and bound.
+    /// Labels of this sample only: quantile and bound.
     pub(super) labels: Vec<(&'static str, String)>,
     pub(super) value: f64,
 }
@@ -77,7 +78,7 @@ impl Sample {
 }
 
 impl Row {
-    /// Labels of a sample of this row, those of the row first.
+    /// Labels of the row, followed by labels of `sample`, which belongs to the row.
     pub(super) fn labels_of<'a>(
         &'a self,
         sample: &'a Sample,

@@ -42,8 +42,8 @@ impl Cell {
         self.column
     }
 
-    /// Text of the cell, whose unprintable characters are escaped, or count as a text; `None` for other types and for
-    /// null.
+    /// Text of a cell with a text, whose unprintable characters are escaped, or with a count; `None` for other types and
+    /// for null.
     pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
         match &self.value {
             Value::Text(text) => Some(text.as_ref()?.as_utf8().ok()?.into()),

@@ -17,16 +17,16 @@ use plimsoll_report::html::page::figures;
 use plimsoll_report::{latency, local_time, mib_per_s, rate};
 use plimsoll_results::{Entry, QualifierKind, Status};
 
-/// Maximum number of columns in which the listed results differ.
+/// Maximum number of columns of settings in the table of results.
 const MAX_COLUMNS: usize = 6;
 
 /// Maximum number of further columns that the list names below the table's heading.
 const MAX_NAMED: usize = 12;
 
-/// Maximum length of a value in the table, in characters.
+/// Maximum length of a setting's value in the table of results, in characters.
 const MAX_VALUE_CHARS: usize = 40;
 
-/// Maximum length of a value that is not broken into lines, in characters.
+/// Maximum length of a setting's value that stays on one line, in characters.
 const MAX_ONE_LINE_CHARS: usize = 14;
 
 pub(crate) async fn show(

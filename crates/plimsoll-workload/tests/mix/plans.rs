@@ -6,7 +6,8 @@ mod schema;
 
 use common::{SMALL, plan};
 use plimsoll_plan::{
-    Content, FilesetId, Layout, Mix, MixOp, OnError, Overrides, Phase, Plan, SourceKind, Until,
+    Choice, Content, FilesetId, Layout, Mix, MixOp, OnError, Overrides, Phase, Plan, SourceKind,
+    Until,
 };
 use plimsoll_workload::mix::{BUILTINS, Context, lower, parse, to_toml};
 use std::time::Duration;
@@ -139,7 +140,7 @@ fn mixes_are_those_published() {
         let pace = format!("{processes} × {}", mix.pacing.unwrap().rate);
         (pace, rows.join(", "))
     };
-    // Without mark, from section 6 of the User's Guide of SPECstorage Solution 2020; database from that of SFS 2014.
+    // Section 6 of the SPECstorage Solution 2020 User's Guide; `database` is in the SFS 2014 User's Guide.
     for (name, of, pace, expected) in [
         (
             "swbuild",
@@ -192,6 +193,38 @@ fn mixes_are_those_published() {
             .iter()
             .any(|r| r.op == MixOp::Lookup && r.percent == 24.0)
     );
+}
+
+#[test]
+fn options_of_transfers_are_those_published() {
+    // Percentages of commit, direct, O_SYNC and geometric choice, from the same section.
+    for (name, of, expected) in [
+        ("swbuild", "SWBUILD", [33.0, 0.0, 0.0, 10.0]),
+        ("vda", "VDA1", [5.0, 0.0, 0.0, 0.0]),
+        ("vda", "VDA2", [0.0, 0.0, 0.0, 0.0]),
+        ("eda", "EDA_FRONTEND", [15.0, 0.0, 0.0, 50.0]),
+        ("eda", "EDA_BACKEND", [15.0, 50.0, 5.0, 50.0]),
+        ("ai-image", "AI_SF", [0.0, 0.0, 0.0, 10.0]),
+        ("ai-image", "AI_TF", [30.0, 0.0, 0.0, 0.0]),
+        ("ai-image", "AI_TR", [0.0, 0.0, 0.0, 0.0]),
+        ("ai-image", "AI_CP", [30.0, 0.0, 0.0, 10.0]),
+        ("genomics", "GENOMICS", [0.0, 0.0, 0.0, 50.0]),
+    ] {
+        let plan = builtin(name, |_| ());
+        let (_, _, mix) = mixes(&plan).into_iter().find(|(n, ..)| *n == of).unwrap();
+        let geometric = match mix.working_set.choice {
+            Choice::Geometric { percent } => percent,
+            _ => 0.0,
+        };
+        let flags = &mix.flags;
+        let found = [
+            flags.commit_percent,
+            flags.direct_percent,
+            flags.osync_percent,
+            geometric,
+        ];
+        assert_eq!(found, expected, "{name} {of}");
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
-/// Options of other tools, or of other commands of this program, and advice on what has the effect here. The first
-/// advice applies whose options the command has.
+/// Options of other tools, or of other commands of this program, with advice on the equivalent. Users of a command get
+/// the first advice that names only options of the command.
 const FOREIGN_OPTIONS: &[(&[&str], &[&str])] = &[
     (
         &["--bs", "--blocksize", "--block"],
@@ -90,7 +90,7 @@ const FOREIGN_OPTIONS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// Names of other tools and usual names of commands, and advice on the command that has the effect here.
+/// Names of other tools and common command names, with advice on the equivalent command of this program.
 const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
     (
         &[
@@ -196,7 +196,7 @@ pub fn advise(mut error: Error, command: Option<&Command>) -> Error {
     error
 }
 
-/// Text of a context of an error.
+/// Text that clap attached to an error as the context `kind`.
 fn context(error: &Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text),

@@ -115,16 +115,16 @@ pub trait RpcObserver {
     fn established(&self, _part: StatePart) {}
 }
 
-/// A part of a client's state at the server.
+/// NFS 4 client state that the server has established.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatePart {
     /// A confirmed client id: the first client id, or a new client id after the server lost the client's state.
     ClientId,
     /// A session (4.1): the first session, or a session that replaces a session.
     Session {
-        /// The number of slots that the server granted.
+        /// Number of session slots that the server granted.
         slots: u32,
     },
-    /// An open owner, with its first open.
+    /// An open owner whose first OPEN the server has executed.
     OpenOwner,
 }

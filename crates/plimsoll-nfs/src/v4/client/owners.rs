@@ -114,7 +114,7 @@ impl Client {
         })
     }
 
-    /// Notes that an owner has opened a file at the server.
+    /// Records that an open owner has opened a file at the server.
     pub(super) fn note_open_of(&self, owner: &OpenOwnerState) {
         if !owner.is_established.replace(true) {
             self.note_established(StatePart::OpenOwner);

@@ -215,7 +215,7 @@ impl Measurement<'_> {
 
 fn not_stated(sut: &Sut) -> Option<String> {
     let (_, missing) = sut.stated();
-    // The report takes the date from the measurement.
+    // Without a stated test date, the report prints the month of the measurement.
     let missing: Vec<_> = missing
         .into_iter()
         .filter(|entry| *entry != "product.date_tested")

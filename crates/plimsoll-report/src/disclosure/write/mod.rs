@@ -48,12 +48,12 @@ pub struct DisclosureInput {
     pub started_at: String,
 }
 
-/// Section of a report, before its layout.
+/// Section of a disclosure form as structured parts, which ASCII reports and pages lay out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormSection {
     /// Heading of the section in the form.
     pub(crate) name: &'static str,
-    /// Content of the section; empty for a section without an entry.
+    /// Structured content of the form section; empty if `sut.toml` and the measurement have no entry.
     pub(crate) parts: Vec<Part>,
 }
 
@@ -218,21 +218,26 @@ fn thousandths(v: f64) -> f64 {
     (v * 1000.0).round() / 1000.0
 }
 
+/// Workloads with a form of SPEC's: workload, generation of the form, and names of the workload in published metrics, of
+/// which reports use the first.
+const FORMS: [(&str, &str, &[&str]); 8] = [
+    ("nfs-sfs2008", "SFS 2008", &["NFSv3"]),
+    ("vda", "SFS 2014", &["VDA"]),
+    ("swbuild", "SFS 2014", &["SWBUILD"]),
+    ("vdi", "SFS 2014", &["VDI"]),
+    ("database", "SFS 2014", &["DATABASE"]),
+    ("eda", "Storage 2020", &["EDA_BLENDED", "EDA"]),
+    ("ai-image", "Storage 2020", &["AI_IMAGE"]),
+    ("genomics", "Storage 2020", &["GENOMICS"]),
+];
+
 /// Name of a workload's metric in reports, such as `SFS 2014 VDA-style` for `vda`; never the name of a SPEC metric.
 ///
 /// # Errors
 /// [`NotDisclosable::ClaimsSpec`] for a name that would claim a SPEC result.
 pub fn style(workload: &str) -> Result<String, NotDisclosable> {
-    let known = match workload {
-        "vda" | "swbuild" | "vdi" | "database" => Some("SFS 2014"),
-        "ai-image" | "genomics" => Some("Storage 2020"),
-        "eda" => return Ok("Storage 2020 EDA_BLENDED-style".into()),
-        "nfs-sfs2008" => return Ok("SFS 2008 NFSv3-style".into()),
-        _ => None,
-    };
-    if let Some(form) = known {
-        let name = workload.to_ascii_uppercase().replace('-', "_");
-        return Ok(format!("{form} {name}-style"));
+    if let Some((_, form, names)) = FORMS.iter().find(|(of, ..)| *of == workload) {
+        return Ok(format!("{form} {}-style", names[0]));
     }
     // Lower case differs from the word that ends a title and from the names of SPEC's forms.
     let name = page::line(workload).to_lowercase();
@@ -262,11 +267,13 @@ pub fn workload_of<'a>(
     let published = metric
         .split_once('_')
         .filter(|_| metric.starts_with("SPEC"));
-    let is_it = |workload: &&str| match (published, *workload) {
-        (Some(_), "nfs-sfs2008") => metric.starts_with("SPECsfs2008_nfs"),
-        (Some((_, name)), "eda") => ["eda", "edablended"].contains(&&*letters(name)),
-        (Some((_, name)), workload) => letters(workload) == letters(name),
-        (None, workload) => style(workload).is_ok_and(|style| style == metric),
+    let is_it = |workload: &&str| match published {
+        Some((_, name)) => {
+            let form = FORMS.iter().find(|(of, ..)| of == workload);
+            let mut names = form.map_or(&[][..], |(.., names)| names).iter();
+            names.any(|own| letters(own) == letters(name))
+        }
+        None => style(workload).is_ok_and(|style| style == metric),
     };
     workloads.find(is_it)
 }

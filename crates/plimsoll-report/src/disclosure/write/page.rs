@@ -12,22 +12,22 @@ pub(super) const WIDTH: usize = 80;
 /// Minimum width of a column of a table.
 const MIN_COLUMN_WIDTH: usize = 6;
 
-/// Piece of a section, before its layout. Texts other than paragraphs are lines of ASCII from [`line()`].
+/// Structured part of a form section. All texts except [`Part::Prose`] are ASCII lines from [`line()`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Title of the parts that follow, in a box.
+    /// Title of the following parts; the ASCII report draws a box around the title.
     Title(String),
-    /// Names and values.
+    /// Form entries, each a name and a value.
     Fields(Vec<(&'static str, String)>),
-    /// Heading and rows of a table.
+    /// Table: column headings and rows.
     Table(Vec<&'static str>, Vec<Vec<String>>),
-    /// Paragraphs as the user wrote them, separated by blank lines.
+    /// Paragraphs before line wrapping; a blank line ends a paragraph.
     Prose(String),
-    /// Items of a list.
+    /// Items of a bulleted list.
     List(Vec<String>),
 }
 
-/// Lays out a section: its parts with an empty line between them; [`NONE`] without parts.
+/// ASCII text of a form section: the parts with a blank line between two parts; [`NONE`] without parts.
 pub(super) fn layout(parts: &[Part]) -> String {
     let part = |part: &Part| match part {
         Part::Title(title) => boxed(title),
@@ -42,7 +42,7 @@ pub(super) fn layout(parts: &[Part]) -> String {
     }
 }
 
-/// Paragraphs as a part; empty without a paragraph.
+/// The text as a [`Part::Prose`]; no part for a text without words.
 pub(super) fn paragraphs(text: &str) -> Vec<Part> {
     match prose(text).is_empty() {
         true => vec![],

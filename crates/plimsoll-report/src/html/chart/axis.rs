@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan, Zoned};
 use plimsoll_plan::Count;
 
-/// Seconds of a day.
+/// Length of a day in seconds.
 const DAY_S: f64 = 86_400.0;
 
 /// Minimum distance of a fraction from 1 that [`Scale::Tail`] distinguishes from 0.
@@ -58,7 +58,7 @@ pub enum Unit {
     Count,
     /// A ratio of two figures.
     Ratio,
-    /// A time of day in seconds since 1970, shown in the time zone of this machine.
+    /// An instant in seconds since 1970, shown as date and time in the time zone of this machine.
     Date,
 }
 
@@ -99,7 +99,7 @@ impl Unit {
     }
 }
 
-/// The time of a number of seconds since 1970 in a zone; `None` for a time that no calendar has.
+/// Calendar time of an instant in a time zone; `None` beyond the range of the calendar.
 fn zoned(seconds: f64, zone: &TimeZone) -> Option<Zoned> {
     let time = Timestamp::from_second(seconds.round() as i64).ok()?;
     Some(time.to_zoned(zone.clone()))
@@ -109,14 +109,14 @@ fn date_text(seconds: f64, zone: &TimeZone, format: &str) -> String {
     zoned(seconds, zone).map_or_else(String::new, |time| time.strftime(format).to_string())
 }
 
-/// Label of a tick on an axis of dates: midnight is a day, and other times have their time of day.
+/// Tick label of a date axis: the date at midnight; otherwise month, day and time of day.
 fn date_tick(seconds: f64, zone: &TimeZone) -> String {
     let is_day = zoned(seconds, zone).is_some_and(|time| time.time() == Time::midnight());
     let format = if is_day { "%Y-%m-%d" } else { "%m-%d %H:%M" };
     date_text(seconds, zone, format)
 }
 
-/// Ticks of an axis of dates at round times of a zone: parts of an hour, hours, days, or first days of months.
+/// Ticks of a date axis at round local times: parts of an hour, hours, days, or first days of months.
 fn date_ticks(start: f64, end: f64, max: usize, zone: &TimeZone) -> Vec<f64> {
     let rough = (end - start) / max as f64;
     let steps: [(f64, Span); 17] = [
@@ -140,7 +140,7 @@ fn date_ticks(start: f64, end: f64, max: usize, zone: &TimeZone) -> Vec<f64> {
     ];
     let found = steps.iter().find(|(seconds, _)| *seconds >= rough);
     let (seconds, step) = found.unwrap_or(&steps[steps.len() - 1]);
-    // Steps are counted from the begin of the day, or of the year for steps of months.
+    // Ticks are multiples of the step from the start of the day, or from the start of the year for steps of months.
     let begin = zoned(start, zone).and_then(|time| match *seconds > 14.0 * DAY_S {
         true => time.first_of_year().ok()?.start_of_day().ok(),
         false => time.start_of_day().ok(),
@@ -151,7 +151,7 @@ fn date_ticks(start: f64, end: f64, max: usize, zone: &TimeZone) -> Vec<f64> {
         (at <= end).then_some(at)
     });
     let mut ticks: Vec<f64> = ticks.skip_while(|at| *at < start).take(3 * max).collect();
-    // A time that a change of clocks skips is the same as a later one.
+    // Two ticks may fall on one instant, because clock changes skip local times.
     ticks.dedup();
     ticks
 }

@@ -29,7 +29,7 @@ pub const NARROW: Size = Size {
     height: 260,
 };
 
-/// Size of the drawing of a chart with half of the width of a page.
+/// Drawing size of a chart of half the page width.
 pub const HALF: Size = Size {
     width: 600,
     height: 240,
@@ -41,7 +41,7 @@ pub const SMALL: Size = Size {
     height: 210,
 };
 
-/// Radius of the circle around a point that leads to an address, in pixels.
+/// Radius of the transparent link circle around a chart point, in pixels.
 const LINK_PX: u32 = 8;
 
 /// Height of the first axis with its labels, in pixels.
@@ -150,7 +150,7 @@ pub fn draw(chart: &Chart, size: Size) -> Drawing {
         .replace(" font-family=\"sans-serif\"", "")
         .replacen(&attributes(size), "", 1);
     let label = maud::html! { (foreign::replaced(&chart.title)) }.into_string();
-    // The content of an image cannot be followed.
+    // Screen readers do not offer links inside an element of the role `img`.
     let role = if chart.links.is_empty() {
         "img"
     } else {
@@ -166,8 +166,8 @@ pub fn draw(chart: &Chart, size: Size) -> Drawing {
     Drawing { svg, area }
 }
 
-/// Invisible circles around the points of a chart, each of which leads to an address. The rows of the table below the
-/// chart lead to the same addresses, so the keyboard skips the circles.
+/// Transparent link circles over the points of a chart. The table below the chart has the same links, so the circles are
+/// not in the keyboard order.
 fn links(chart: &Chart, size: Size, [left, top, right, bottom]: [f64; 4]) -> String {
     let (x, y) = chart.bounds();
     let share = |axis: &Axis, (begin, end): (f64, f64), value: f64| {
@@ -266,7 +266,7 @@ fn paint(
     let pixels = f64::from(size.width.saturating_sub(90)) / span;
     without_overlap(&mut x_ticks, pixels);
     if chart.x.unit == Unit::Date {
-        // The labels of dates are wide, and the last label would be cut at the right edge.
+        // The drawing's right edge would cut a wide date label.
         let end = chart.x.scale.position(x.1);
         let room = |at: f64| (end - at) * pixels + f64::from(RIGHT_MARGIN_PX);
         x_ticks.retain(|(at, label)| text_width(label) / 2.0 <= room(*at));
@@ -482,8 +482,8 @@ fn paint_mesh(
         .draw()
 }
 
-/// Draws a line that is interrupted at missing values. If there are few points, or if points lead to addresses, each
-/// point has a marker; crossed points always have a marker.
+/// Draws a line that is interrupted at missing values. If there are few points, or if the chart has links, each point has a
+/// marker; crossed points always have a marker.
 fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,

@@ -35,8 +35,7 @@ pub struct Chart {
     pub y: Axis,
     /// Positions of the table's rows and the series' points on the first axis.
     pub at: Vec<f64>,
-    /// Addresses to which the points at each position in [`Chart::at`] lead, with their names; empty if points lead
-    /// nowhere.
+    /// Link of the points at each position in [`Chart::at`]; empty for a chart without links.
     pub links: Vec<Link>,
     /// Columns of the table, each with a value for every position in [`Chart::at`].
     pub columns: Vec<Column>,
@@ -51,13 +50,13 @@ pub struct Chart {
     /// Values of the first and of the second axis that the chart shows even if nothing is drawn there, so that several
     /// charts have the same axes.
     pub reach: [Option<(f64, f64)>; 2],
-    /// Room for the chart on a page.
+    /// Share of the page width that the chart takes.
     pub room: Room,
     /// Legend of a heat map: meaning and opacity of cells.
     pub shades: Vec<(String, f64)>,
 }
 
-/// Room for a chart on a page.
+/// Share of the page width that a chart takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Room {
     /// Whole width of the page.
@@ -69,12 +68,12 @@ pub enum Room {
     Small,
 }
 
-/// Address to which the points at a position of a chart lead.
+/// Link from the points at a position of a chart to results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Name of the results at the address, which may be foreign.
+    /// Name of the linked results; a foreign text, which pages escape.
     pub name: String,
-    /// Address, encoded as a URL.
+    /// Percent-encoded URL of the linked results.
     pub address: String,
 }
 

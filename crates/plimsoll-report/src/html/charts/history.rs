@@ -1,4 +1,4 @@
-//! Charts of the figures of results over their dates.
+//! Charts of result figures over the start times of the results.
 
 use super::loads::axis_of_latencies;
 use super::range;
@@ -9,16 +9,16 @@ use plimsoll_results::{Entry, Status};
 /// Maximum number of results in a chart over dates.
 const MAX_RESULTS: usize = 500;
 
-/// Space between the first and the last point and the ends of the axis, as a fraction of the time between the points.
+/// Margin at each end of the date axis, as a fraction of the time between the first and the last result.
 const MARGIN: f64 = 0.03;
 
-/// Minimum of the space in seconds, for results of about the same time.
+/// Minimum margin at each end of the date axis in seconds, for results that started at about the same time.
 const MIN_MARGIN_S: f64 = 60.0;
 
 /// A figure of results for a chart over dates: identifier, title, unit, and value.
 type Figure = (&'static str, &'static str, Unit, fn(&Entry) -> Option<f64>);
 
-/// Figures that have a chart if at least two results have the figure.
+/// Charted figures; a figure that fewer than two results have gets no chart.
 const FIGURES: [Figure; 3] = [
     ("history-throughput", "Throughput", Unit::Number, |e| {
         e.ops_per_s
@@ -34,8 +34,8 @@ const FIGURES: [Figure; 3] = [
     }),
 ];
 
-/// Charts of throughput, 99th percentile and load line over the dates of results, which begin with the earliest.
-/// `address` makes the address of results from their name.
+/// Charts of throughput, 99th percentile and load line over the start times of `results`, which are in ascending order.
+/// `address` returns the URL of the results with a name.
 #[must_use]
 pub fn of_history(results: &[(&Entry, Timestamp)], address: impl Fn(&str) -> String) -> Vec<Chart> {
     let charts = FIGURES
@@ -106,7 +106,7 @@ fn chart(
     })
 }
 
-/// Units of the loads of results, which are usually one unit.
+/// Axis label of the load line: the business metrics of the results, separated by commas.
 fn metrics(results: &[(&Entry, f64, f64)]) -> String {
     let mut metrics: Vec<&str> = results
         .iter()

@@ -210,7 +210,7 @@ fn figures(figures: &Figures) -> Markup {
     }
 }
 
-/// Names and values of facts.
+/// Definition list of facts, each a name and a value.
 pub(super) fn facts<N: AsRef<str>>(facts: &[(N, String)]) -> Markup {
     html! {
         dl.facts { @for (name, value) in facts { div { dt { (name.as_ref()) } dd { (value) } } } }
@@ -227,7 +227,7 @@ pub fn tiles<N: AsRef<str>, V: AsRef<str>>(tiles: &[(N, V)]) -> Markup {
     }
 }
 
-/// A text in which no line break separates the digits of a number, or a number and the next word.
+/// HTML of a text without line breaks inside numbers, or between a number and the next word.
 fn unbroken(text: &str) -> Markup {
     if text.contains('`') {
         return inline(text);

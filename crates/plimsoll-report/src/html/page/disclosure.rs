@@ -6,7 +6,8 @@ use crate::disclosure::{Disclosure, FormSection, Part};
 use crate::document::Table;
 use maud::{Markup, html};
 
-/// The claim, the load points, a part for each section with an entry, and the names of the sections without an entry.
+/// Disclosure at the end of a page: claim, load points, and each form section with an entry. One sentence names the form
+/// sections without an entry.
 pub(crate) fn section(d: &Disclosure, sections: &[FormSection], style: &ArticleStyle) -> Markup {
     let id = style.id("disclosure");
     let ort = d

@@ -31,7 +31,7 @@ pub fn report(documents: &[Document]) -> String {
     document(&title, &body(documents))
 }
 
-/// A page on one run or load curve with its full disclosure, and the disclosure's sections before their layout in ASCII.
+/// Page of one run or load curve with its full disclosure; `sections` are the form sections of the disclosure.
 #[must_use]
 pub fn disclosed(report: &Document, disclosure: &Disclosure, sections: &[FormSection]) -> String {
     let disclosed = Some((disclosure, sections));

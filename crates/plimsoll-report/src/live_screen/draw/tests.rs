@@ -241,7 +241,7 @@ fn a_quota_is_beside_the_processors_that_the_client_uses() {
     assert_eq!(line(Some((None, 1.8))), hidden);
 }
 
-/// The first three lines and the last line of a screen.
+/// Head lines (title, state, machine) and key line of the live screen, drawn with `columns` columns.
 fn head_and_keys(view: &LiveView, choice: Choice, columns: u16) -> Vec<String> {
     let text = drawn_as(view, choice, columns, 24);
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();

@@ -167,7 +167,8 @@ pub(super) fn results_dir(path: &Path) -> Option<&Path> {
     }
 }
 
-/// Results directories of paths for a format that is made of the directories themselves; any other file is refused.
+/// Results directories of `paths`. A path of another file, such as a published report, is a usage error, because `format`
+/// has figures that only results directories have.
 pub(super) fn results_dirs(paths: &[PathBuf], format: &str) -> Result<Vec<PathBuf>, CommandError> {
     let mut dirs = Vec::new();
     for path in paths {
