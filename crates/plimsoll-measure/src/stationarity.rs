@@ -181,14 +181,12 @@ pub enum RateJudgement {
 /// Linear trend of the rate during a window, by least squares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateTrend {
-    /// Change of the rate per minute, in percent of the window's mean rate.
-    pub percent_per_minute: f64,
-    /// Lower bound of the 95 % confidence interval of `percent_per_minute`.
-    pub low: f64,
-    /// Upper bound of the 95 % confidence interval of `percent_per_minute`.
-    pub high: f64,
     /// Change of the rate from the beginning to the end of the window, in percent of the window's mean rate.
-    pub percent_of_window: f64,
+    pub percent: f64,
+    /// Lower bound of the 95 % confidence interval of `percent`.
+    pub low: f64,
+    /// Upper bound of the 95 % confidence interval of `percent`.
+    pub high: f64,
 }
 
 /// Two levels of the rate, one after the other.
@@ -298,7 +296,7 @@ impl Stationarity {
                 trend.independent
             )
         });
-        let per_minute = |slope: f64| 100.0 * slope / mean * 60.0 / seconds;
+        let of_window = |slope: f64| 100.0 * slope * n / mean;
         let of_levels = || {
             let (before, after) = slices.split_at(change);
             RateLevels {
@@ -317,10 +315,9 @@ impl Stationarity {
                 trend.independent
             }),
             trend: trend.interval(CONFIDENCE).map(|(low, high)| RateTrend {
-                percent_per_minute: per_minute(trend.slope),
-                low: per_minute(low),
-                high: per_minute(high),
-                percent_of_window: 100.0 * trend.slope * n / mean,
+                percent: of_window(trend.slope),
+                low: of_window(low),
+                high: of_window(high),
             }),
             levels: (judgement == RateJudgement::Levels).then(of_levels),
             excursion: Some(RateExcursion {
@@ -383,7 +380,7 @@ pub(crate) fn range(values: &[f64]) -> f64 {
 }
 
 impl fmt::Display for Stationarity {
-    /// The judgement with its figures, as a phrase: `steady, trend +0.1 % a minute …`.
+    /// The judgement with its figures, as a phrase: `steady, +0.1 % over the window …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(doubt) = &self.doubt {
             write!(f, "cannot tell, because {doubt}")?;
@@ -394,17 +391,16 @@ impl fmt::Display for Stationarity {
             write!(f, "two levels: {before}, then {after} ops/s from {at:.1} s")?;
         } else if let Some(trend) = &self.trend {
             f.write_str(match self.judgement {
-                RateJudgement::Trend if trend.percent_per_minute < 0.0 => "falling",
+                RateJudgement::Trend if trend.percent < 0.0 => "falling",
                 RateJudgement::Trend => "rising",
                 _ => "steady",
             })?;
             write!(
                 f,
-                ", trend {} % a minute (95 % confidence: {} to {} %), {} % over the window",
-                signed(trend.percent_per_minute),
+                ", {} % over the window (95 % confidence: {} to {} %)",
+                signed(trend.percent),
                 signed(trend.low),
-                signed(trend.high),
-                signed(trend.percent_of_window)
+                signed(trend.high)
             )?;
         } else {
             f.write_str("steady")?;

@@ -132,28 +132,6 @@ impl Figure {
             _ => format!("{self} was"),
         }
     }
-
-    /// Formats a value of the figure with its unit.
-    #[must_use]
-    pub fn show(self, value: f64) -> String {
-        match self.quantity() {
-            Quantity::Number => short(value),
-            Quantity::Time => match value.abs() {
-                0.0 => "0s".into(),
-                s if s < 1e-3 => format!("{}us", short(value * 1e6)),
-                s if s < 1.0 => format!("{}ms", short(value * 1e3)),
-                _ => format!("{}s", short(value)),
-            },
-            Quantity::Share => format!("{}%", short(value * 100.0)),
-        }
-    }
-}
-
-/// A number with at most three decimals and no trailing zeros.
-fn short(value: f64) -> String {
-    // The sum 0 + -0.0 is 0.0, so that no minus sign is shown.
-    let text = format!("{:.3}", value + 0.0);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 impl fmt::Display for Figure {
@@ -389,6 +367,40 @@ impl Condition {
             distance
         };
         Some(margin).filter(|m| m.is_finite())
+    }
+
+    /// Formats a measured value of the figure as tables do, with three significant digits and the unit. The text has
+    /// more digits if three digits would change the side of the limit on which the value is.
+    #[must_use]
+    pub fn show_measured(&self, value: f64) -> String {
+        let (scale, unit) = match self.figure.quantity() {
+            Quantity::Number => (1.0, ""),
+            Quantity::Share => (100.0, " %"),
+            Quantity::Time => match value.abs() {
+                0.0 => (1.0, " s"),
+                s if s < 999.5e-9 => (1e9, " ns"),
+                s if s < 999.5e-6 => (1e6, " µs"),
+                s if s < 999.5e-3 => (1e3, " ms"),
+                _ => (1.0, " s"),
+            },
+        };
+        let scaled = value * scale;
+        let keeps_side = |text: &String| {
+            let shown = text.parse::<f64>().expect("the text is a decimal number");
+            self.holds(shown / scale) == self.holds(value)
+        };
+        // The integer part of a scaled time has at most three digits; a double has at most 17 significant digits.
+        let decimals = match scaled.abs() {
+            whole if whole.fract() == 0.0 => 0,
+            v if v < 9.995 => 2,
+            v if v < 99.95 => 1,
+            _ => 0,
+        };
+        let text = (decimals..17)
+            .map(|decimals| format!("{scaled:.decimals$}"))
+            .find(keeps_side)
+            .unwrap_or_else(|| scaled.to_string());
+        format!("{text}{unit}")
     }
 }
 
@@ -647,13 +659,28 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_with_the_unit_of_their_figure() {
-        let p99 = Figure::Percentile(Percentile::P99);
-        let shown = [0.0, 12.345e-6, 0.007_12, 1.5].map(|s| p99.show(s));
-        assert_eq!(shown, ["0s", "12.345us", "7.12ms", "1.5s"]);
-        assert_eq!(Figure::QueueGrowth.show(-0.25), "-250ms");
-        assert_eq!(Figure::ErrorShare.show(0.001_25), "0.125%");
-        assert_eq!(Figure::OpsPerS.show(1000.0), "1000");
+    fn measured_values_have_three_digits_unless_the_limit_needs_more() {
+        let shown = |condition: &str, value| {
+            let condition: Condition = condition.parse().expect("the condition is valid");
+            condition.show_measured(value)
+        };
+        for (seconds, expected) in [
+            (0.0, "0 s"),
+            (120e-9, "120 ns"),
+            (546.815e-6, "547 µs"),
+            (0.007_123, "7.12 ms"),
+            (0.999_6, "1.00 s"),
+            (12.0, "12 s"),
+        ] {
+            assert_eq!(shown("p99 < 20s", seconds), expected);
+        }
+        assert_eq!(shown("queue growth < 1s", -0.25), "-250 ms");
+        assert_eq!(shown("errors < 1%", 0.001_254), "0.13 %");
+        assert_eq!(shown("ops/s > 10", 1234.5), "1234");
+        // With three digits, a broken promise would look kept.
+        assert_eq!(shown("p99 <= 5ms", 0.005_000_4), "5.0004 ms");
+        assert_eq!(shown("ops/s >= 1000", 999.96), "999.96");
+        assert_eq!(shown("ops/s > 1000", 1000.0), "1000");
     }
 
     proptest! {

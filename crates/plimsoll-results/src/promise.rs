@@ -111,7 +111,7 @@ impl PromiseResult {
         let mut text = format!(
             "{} {bound}{}",
             condition.figure.was(),
-            condition.figure.show(figure.value)
+            condition.show_measured(figure.value)
         );
         if let Some((operations, needed)) = figure.too_few {
             text.push_str(&format!(

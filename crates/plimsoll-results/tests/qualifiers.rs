@@ -255,7 +255,7 @@ fn a_rate_that_changed_is_not_steady() {
     assert!(of(|_| 1000).is_empty());
     let falling = of(|n| 1000 - 10 * n);
     assert_eq!(falling.len(), 1);
-    assert!(falling[0].text.starts_with("falling, trend -"));
+    assert!(falling[0].text.starts_with("falling, -"));
 }
 
 #[test]

@@ -100,6 +100,9 @@ pub struct Value {
     pub runs_without: usize,
     /// Worst verdict of the result's runs; for a load curve, verdict of the load point.
     pub verdict: Verdict,
+    /// Minimum number of operations in a run of the result; `None` for load curves.
+    #[serde(skip)]
+    pub operations: Option<u64>,
     /// Whether the figure is the rate at which an open load offered operations, which its schedule sets.
     pub offered: bool,
     /// Whether every run has enough operations for the figure, a percentile; true if the figure is not a percentile.
@@ -142,6 +145,7 @@ impl Value {
             runs_without: all - runs.len(),
             runs,
             verdict,
+            operations: None,
             offered: false,
             enough_samples: true,
             at_least: false,

@@ -212,7 +212,12 @@ fn row_of<'a>(
         let verdict = runs.iter().map(|r| r.validity.verdict).max()?;
         let all: Vec<Option<Figures<'_>>> = runs.iter().map(&figures).collect();
         let figure = FigureOfRuns::of(metric, &all);
+        let operations = all
+            .iter()
+            .map(|of| of.as_ref().map_or(0, |of| of.ops))
+            .min();
         Some(Value {
+            operations,
             offered: is_rate && runs.iter().zip(&all).all(is_offered),
             enough_samples: figure.enough_samples,
             at_least: figure.at_least,

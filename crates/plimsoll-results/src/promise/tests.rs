@@ -70,13 +70,13 @@ fn every_figure_is_compared_with_its_limit() {
         ("MiB/s < 31", true, "MiB/s were 30"),
         ("a:ops/s < 20", false, "ops/s were 20"),
         // The mean of 1 to 200 is 100.5, of 1 to 100 it is 50.5.
-        ("a:mean < 101ms", true, "mean was 100.5ms"),
-        ("b:service mean < 50ms", false, "service mean was 50.5ms"),
+        ("a:mean < 101ms", true, "mean was 100 ms"),
+        ("b:service mean < 50ms", false, "service mean was 50.5 ms"),
         ("errors <= 99", false, "errors were 100"),
-        ("b:errors <= 50%", true, "errors were 50%"),
-        ("errors < 25%", false, "errors were 25%"),
-        ("stalled < 1%", true, "the target stalled for 0%"),
-        ("client < 25%", false, "the client used 25%"),
+        ("b:errors <= 50%", true, "errors were 50 %"),
+        ("errors < 25%", false, "errors were 25 %"),
+        ("stalled < 1%", true, "the target stalled for 0 %"),
+        ("client < 25%", false, "the client used 25 %"),
         (
             "cpu < 1ms",
             false,
@@ -120,7 +120,7 @@ fn percentiles_of_too_few_operations_are_below_the_maximum() {
         "p97 <= 49.5ms",
     ];
     let run = run(&promises, vec![("a", OpKind::Read, row(50))]);
-    let few = "p99.9 was 50ms, the maximum of 50 operations, of 1 000 that the percentile needs";
+    let few = "p99.9 was 50 ms, the maximum of 50 operations, of 1 000 that the percentile needs";
     let judged = judged(&run);
     let kept: Vec<bool> = judged.iter().map(|(kept, _)| *kept).collect();
     assert_eq!(kept, [true, false, false, true]);

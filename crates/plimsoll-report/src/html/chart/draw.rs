@@ -1,7 +1,7 @@
 //! Drawing of charts as SVG.
 
 use super::theme::{self, MAIN, Part, Role};
-use super::{Axis, Chart, ChartOverlay, Column, NAMES_SHARE, SeriesStyle, Unit};
+use super::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
@@ -335,10 +335,10 @@ fn paint_overlay(
             let style = color.stroke_width(2 * UNITS);
             let name_font = font(MAIN).pos(Pos::new(HPos::Left, VPos::Bottom));
             let heights = (1..=rows.len()).rev().map(|row| row as f64);
-            // The second axis has no ticks, so the names begin in their place.
+            // The second axis has no ticks, so the names begin in their place. A name is above the line of its interval.
             let (xs, _) = plot.plotting_area().get_pixel_range();
             let width = f64::from(xs.end - xs.start) / f64::from(UNITS);
-            let room = f64::from(TICKS_PX) + width * NAMES_SHARE / (1.0 + NAMES_SHARE);
+            let room = f64::from(TICKS_PX) + width;
             let chars = ((room / text_width("m")) as usize).clamp(4, MAX_MARK_CHARS);
             let shift = (-(TICKS_PX as i32) * UNITS as i32, 0);
             for (row, height) in rows.iter().zip(heights) {

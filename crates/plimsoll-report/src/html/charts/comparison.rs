@@ -46,6 +46,10 @@ pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
     })
 }
 
+/// Minimum number of operations in a run for a ratio without an interval: the count of fewer random operations varies
+/// by more than 18 %.
+const FEWEST_OPERATIONS: u64 = 30;
+
 /// Forest plot of a figure: for each operation, the figure of each further result by the figure of the first; `None`
 /// for load curves, and if no operation has a ratio.
 pub(crate) fn relative_changes(comparison: &Comparison, metric: Metric) -> Option<Chart> {
@@ -69,13 +73,18 @@ pub(crate) fn relative_changes(comparison: &Comparison, metric: Metric) -> Optio
     });
     let rows: Vec<Ratio> = ratios.collect();
     let title = metric.title();
-    let about = match rows.iter().any(|row| row.interval.is_some()) {
+    let about: String = match rows.iter().any(|row| row.interval.is_some()) {
         true => {
             "The ratio with the 95 % interval of the difference of the means: an interval that contains 1 shows no \
              difference."
+                .into()
         }
-        false => "The ratio, without an interval: repeated runs have intervals.",
+        false => format!(
+            "The ratio, without an interval: repeated runs have intervals. Operations with fewer than \
+             {FEWEST_OPERATIONS} executions in a run are not drawn."
+        ),
     };
+
     let (of, title) = match others {
         [other] => (
             format!("{other} / {first}"),
@@ -87,14 +96,19 @@ pub(crate) fn relative_changes(comparison: &Comparison, metric: Metric) -> Optio
         ),
     };
     let id = format!("change-{}", super::id_of(metric));
-    forest((id, title), about.into(), &of, rows)
+    forest((id, title), about, &of, rows)
 }
 
-/// The ratio of two exactly known figures above 0, with the interval of their difference.
+/// The ratio of two exactly known figures above 0, with the interval of their difference; `None` without an interval if
+/// a run has too few operations.
 fn ratio(name: String, base: &Value, value: &Value) -> Option<Ratio> {
     let exact = |v: &Value| v.enough_samples && !v.at_least && v.mean > 0.0;
     let ratio = 1.0 + value.change?;
     if !(exact(base) && exact(value) && ratio.is_finite() && ratio > 0.0) {
+        return None;
+    }
+    let is_few = |v: &Value| v.operations.is_some_and(|n| n < FEWEST_OPERATIONS);
+    if value.difference.is_none() && (is_few(base) || is_few(value)) {
         return None;
     }
     let relative = |bound: f64| 1.0 + bound / base.mean;

@@ -62,7 +62,7 @@ pub(crate) fn article(
         article id=(style.own_id()) {
             header {
                 @if style.nested { h2 { (title) } } @else { h1 { (title) } }
-                (blocks(&document.head_with_name(), style))
+                (blocks(&document.head_with_name(), "", style))
             }
             @for s in sections.filter(is_shown) { (section(s, style)) }
             @if let Some((d, sections)) = disclosed { (super::disclosure::section(d, sections, style)) }
@@ -94,14 +94,14 @@ fn section(section: &Section, style: &ArticleStyle) -> Markup {
     html! {
         section aria-labelledby=(id) {
             @if style.nested { h3 id=(id) { (title) } } @else { h2 id=(id) { (title) } }
-            (blocks(&section.blocks, style))
+            (blocks(&section.blocks, title, style))
             @if !section.about.is_empty() { p.about { (section.about) } }
         }
     }
 }
 
-/// Blocks as HTML; consecutive lines of one kind form a list.
-fn blocks(all: &[Block], style: &ArticleStyle) -> Markup {
+/// Blocks below a heading as HTML; consecutive lines of one kind form a list.
+fn blocks(all: &[Block], heading: &str, style: &ArticleStyle) -> Markup {
     let kind = |block: &Block| match block {
         Block::Line(line) if line.kind == LineKind::Result => Some(LineKind::Result),
         Block::Line(line) if line.kind == LineKind::Code => None,
@@ -126,7 +126,7 @@ fn blocks(all: &[Block], style: &ArticleStyle) -> Markup {
                 None if is_small(&group[0]) => {
                     (multiples(&group.iter().filter_map(small).collect::<Vec<_>>(), |id| style.id(id)))
                 }
-                None => { @for block in group { (single(block, style)) } }
+                None => { @for block in group { (single(block, heading, style)) } }
             }
         }
     }
@@ -160,14 +160,14 @@ fn item(line: &Line) -> Markup {
     }
 }
 
-fn single(block: &Block, style: &ArticleStyle) -> Markup {
+fn single(block: &Block, heading: &str, style: &ArticleStyle) -> Markup {
     match block {
         Block::Line(line) if line.kind == LineKind::Code => html! {
             p { @if !line.label.is_empty() { (line.label) ": " } span.mono { (line.text) } }
         },
         Block::Line(line) => html! { p class=[class(line.tone)] { (inline(&line.text)) } },
         Block::Figures(figures) => self::figures(figures),
-        Block::Table(of) => table(of),
+        Block::Table(of) => table(of, heading),
         Block::Chart(chart) => figure(chart, &style.id(&chart.id)),
         Block::Source(source) => source_text(source),
         Block::Note(note) => html! { p.note { (note) } },

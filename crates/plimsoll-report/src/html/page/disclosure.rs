@@ -22,7 +22,7 @@ pub(crate) fn section(d: &Disclosure, sections: &[FormSection], style: &ArticleS
             p { (d.metric) " = " (d.peak) " " (d.unit) " (Overall Response Time = " (ort) ")" }
             @if !d.remark.is_empty() { p.doubtful { (d.remark) } }
             h3 { "Performance" }
-            (table(&d.performance()))
+            (table(&d.performance(), "Performance"))
             @for s in stated {
                 h3 { (s.name) }
                 @for part in &s.parts { (self::part(part, s.name)) }
@@ -39,7 +39,10 @@ fn part(part: &Part, section: &str) -> Markup {
         Part::Fields(fields) => facts(fields),
         Part::Table(head, rows) => {
             let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
-            table(&Table::new(section, head).with_rows(rows.iter().cloned()))
+            table(
+                &Table::new(section, head).with_rows(rows.iter().cloned()),
+                "",
+            )
         }
         Part::Prose(text) => {
             let paragraphs = text.split("\n\n").filter(|p| !p.trim().is_empty());

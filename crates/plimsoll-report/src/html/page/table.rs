@@ -10,19 +10,21 @@ const MAX_OPEN_ROWS: usize = 200;
 /// Maximum length of a cell's text that stays on one line, in characters.
 const MAX_ONE_LINE: usize = 24;
 
-/// A table whose first cells are row headings, with the notes below.
-pub(crate) fn table(table: &Table) -> Markup {
+/// A table whose first cells are row headings, with the notes below. The caption is hidden if the heading above the
+/// table, or the heading of the first column, has the caption's text.
+pub(crate) fn table(table: &Table, heading: &str) -> Markup {
     html! {
         @if table.rows.len() > MAX_OPEN_ROWS {
-            details { summary { (table.caption) } (open(table)) }
+            details { summary { (table.caption) } (open(table, heading)) }
         } @else {
-            (open(table))
+            (open(table, heading))
         }
         @for note in &table.notes { p.about { (inline(note)) } }
     }
 }
 
-fn open(table: &Table) -> Markup {
+fn open(table: &Table, heading: &str) -> Markup {
+    let is_said = table.caption == heading || table.head.first() == Some(&table.caption);
     let has_words = table.columns_of_words();
     // A row begins an entry of the table, and its details follow.
     let rows: Vec<(usize, &Row)> = table.rows.iter().enumerate().collect();
@@ -30,7 +32,7 @@ fn open(table: &Table) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(table.caption) {
             table {
-                caption { (table.caption) }
+                @if !is_said { caption { (table.caption) } }
                 thead { tr { @for (h, words) in table.head.iter().zip(&has_words) {
                     th class=[words.then_some("word")] scope="col" { (h) }
                 } } }
