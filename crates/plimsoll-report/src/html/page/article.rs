@@ -174,9 +174,9 @@ fn single(block: &Block, heading: &str, style: &ArticleStyle) -> Markup {
     }
 }
 
-/// A text with ordinary spaces in place of no-break spaces, and with code in place of pairs of backticks.
+/// A text with code in place of pairs of backticks, and with no-break spaces only inside numbers.
 pub(super) fn inline(text: &str) -> Markup {
-    let text = text.replace('\u{a0}', " ");
+    let text = unbroken_numbers(&text.replace('\u{a0}', " "));
     let pieces: Vec<&str> = text.split('`').collect();
     let is_paired = pieces.len() % 2 == 1;
     html! {
@@ -225,6 +225,19 @@ pub fn tiles<N: AsRef<str>, V: AsRef<str>>(tiles: &[(N, V)]) -> Markup {
             div { dt { (name.as_ref()) } dd { (unbroken(value.as_ref())) } }
         } }
     }
+}
+
+/// A text with no-break spaces between the groups of digits of a number, as in `12 345`.
+fn unbroken_numbers(text: &str) -> String {
+    let starts_group = |word: &str| word.bytes().take_while(u8::is_ascii_digit).count() == 3;
+    let mut words = text.split(' ');
+    let mut whole = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let is_group = whole.ends_with(|c: char| c.is_ascii_digit()) && starts_group(word);
+        whole.push(if is_group { '\u{a0}' } else { ' ' });
+        whole.push_str(word);
+    }
+    whole
 }
 
 /// HTML of a text without line breaks inside numbers, or between a number and the next word.
