@@ -62,7 +62,7 @@ fn a_steady_run_says_so_and_meets_the_requirement() {
         let mut command = bench.plimsoll(["report", "--format", format]);
         command.arg(&results);
         let printed = Ended::of(command).expect_code(0).stdout;
-        let is_said = printed.contains("rate over time") && printed.contains("steady, trend");
+        let is_said = printed.contains("rate over time") && printed.contains("% over the window");
         assert!(is_said, "{printed}");
     }
 }
