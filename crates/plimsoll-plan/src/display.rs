@@ -301,11 +301,12 @@ fn only_stages(plan: &Plan) -> Option<u64> {
     (measured && plan.script.len() == 5 * stages).then_some(stages as u64)
 }
 
+/// The written bytes of a content, such as `random bytes`.
 fn content(content: Content) -> String {
     match content {
-        Content::Random => "write random bytes".into(),
-        Content::Zero => "write zeros".into(),
-        Content::Compressible { ratio } => format!("write bytes compressible {ratio} to 1"),
+        Content::Random => "random bytes".into(),
+        Content::Zero => "zeros".into(),
+        Content::Compressible { ratio } => format!("bytes compressible {ratio} to 1"),
         Content::Blocks {
             compressible_percent,
             dedupable_percent,
@@ -325,7 +326,7 @@ fn content(content: Content) -> String {
                 false => String::new(),
             };
             format!(
-                "write blocks of {block}, {compressible_percent} % compressible, \
+                "blocks of {block}, {compressible_percent} % compressible, \
                  {dedupable_percent} % dedupable{again}"
             )
         }
@@ -348,10 +349,11 @@ fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
             OnError::Stop => "stop at the first error".into(),
             OnError::Count => "count errors and continue".into(),
         });
-        say.push(match o.verify {
-            true => "verify all contents".into(),
-            false => content(o.content),
-        });
+        if o.verify {
+            say.push("verify all contents".into());
+        } else if let [only] = &plan.contents()[..] {
+            say.push(format!("write {}", content(*only)));
+        }
     }
     let when = match plan.pattern() {
         Some(_) => "before each phase",

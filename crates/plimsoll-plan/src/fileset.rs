@@ -1,5 +1,6 @@
 //! Filesets: trees of files and directories, as a workload defines them.
 
+use crate::content::Content;
 use crate::source::SourcePosition;
 use crate::variable::Value;
 use schemars::JsonSchema;
@@ -47,6 +48,10 @@ pub struct Fileset {
     /// Contents of the files that exist when the run starts.
     #[serde(default, skip_serializing_if = "InitialData::is_written")]
     pub initially: InitialData,
+    /// Kind of the bytes of the files at the start of the run, and of the bytes that an operation mix with these data
+    /// files writes; null for the content of the run's options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
     /// Source location of the statement that defines the fileset; null if the workload has no source text.
     pub location: Option<SourcePosition>,
 }
@@ -218,6 +223,7 @@ impl Fileset {
             cached: None,
             letters: None,
             initially: InitialData::Written,
+            content: None,
             location: None,
         }
     }

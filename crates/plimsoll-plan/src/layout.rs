@@ -166,10 +166,16 @@ impl Layout {
             initial_leaf_dirs: initial(leaf_dirs, "prealloc dirs"),
             tree,
             letters: fileset.letters,
-            contents: (fileset.initially, plan.options.content),
+            contents: (fileset.initially, plan.content_of(fileset)),
             sizes,
             fingerprint: OnceLock::new(),
         })
+    }
+
+    /// Kind of the bytes of the files.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        self.contents.1
     }
 
     /// Number of files of the tree, whether or not the files exist when the run starts.

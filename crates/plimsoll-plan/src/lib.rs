@@ -80,8 +80,8 @@ pub use job::{
 };
 pub use layout::{DirId, FileId, Layout, LayoutError, SizeSummary};
 pub use mix::{
-    Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, FailedCriterion, MILLION, Mix,
-    MixFiles, MixFlags, MixOp, MixRow, Pacing, Pool, SCALED, SizeSlot, SizeTable, Spots,
+    Arrivals, BusinessMetric, Choice, Criteria, DIRECT_BLOCK, Fadvise, FailedCriterion, MILLION,
+    Mix, MixFiles, MixFlags, MixOp, MixRow, Pacing, Pool, SCALED, SizeSlot, SizeTable, Spots,
     WorkingSet, scaled,
 };
 pub use needs::PatternNeeds;

@@ -123,6 +123,11 @@ impl Mix {
         if self.has(&[MixOp::Mkdir, MixOp::Rmdir]) {
             enough("a spare directory", data.leaf_dirs, 1)?;
         }
+        if self.flags.fadvise.is_some() && !self.table.iter().any(|r| r.op.uses_open_file()) {
+            let message = "fadvise is for data files that stay open between operations: the mix has no operation on \
+                           such a file";
+            return Err(message.into());
+        }
         let mapped = self.has(&[MixOp::MmapRead, MixOp::MmapWrite]);
         let cut =
             self.has(&[MixOp::Truncate]) || (self.has(&[MixOp::Write]) && !self.flags.overwrite);
@@ -190,6 +195,10 @@ impl MixFlags {
         percent("direct", self.direct_percent, 0.0)?;
         percent("osync", self.osync_percent, 0.0)?;
         percent("commit", self.commit_percent, 0.0)?;
+        if let Some(advice) = self.fadvise {
+            percent("fadvise: sequential", advice.sequential_percent, 0.0)?;
+            percent("fadvise: dontneed", advice.dontneed_percent, 0.0)?;
+        }
         match self.align {
             1..=0x4000_0000 => Ok(()),
             align => Err(format!(

@@ -1,6 +1,7 @@
 //! The Plan, and its checks.
 
 use crate::condition::Promise;
+use crate::content::Content;
 use crate::fileset::{Fileset, MAX_NAME_LETTERS};
 use crate::ids::{FilesetId, OperationId, VariableId};
 use crate::job::Job;
@@ -8,7 +9,7 @@ use crate::mix::{BusinessMetric, Mix};
 use crate::operation::{Op, OpKind, OpProperties, Operation};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
-use crate::program::WorkerGroup;
+use crate::program::{Program, WorkerGroup};
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
 use crate::source::SourcePosition;
@@ -270,6 +271,37 @@ impl Plan {
     #[must_use]
     pub fn fileset(&self, id: FilesetId) -> &Fileset {
         &self.filesets[id.0 as usize]
+    }
+
+    /// Kind of the bytes of a fileset's files.
+    #[must_use]
+    pub fn content_of(&self, fileset: &Fileset) -> Content {
+        fileset.content.unwrap_or(self.options.content)
+    }
+
+    /// Kind of the bytes that the workers of a group write.
+    #[must_use]
+    pub fn content_of_group(&self, group: &WorkerGroup) -> Content {
+        match &group.program {
+            Program::Mix(mix) => self.content_of(self.fileset(mix.files.data)),
+            _ => self.options.content,
+        }
+    }
+
+    /// Different kinds of bytes that the workload writes, at least one.
+    #[must_use]
+    pub fn contents(&self) -> Vec<Content> {
+        let mut all = Vec::new();
+        for fileset in &self.filesets {
+            let content = self.content_of(fileset);
+            if !all.contains(&content) {
+                all.push(content);
+            }
+        }
+        if all.is_empty() {
+            all.push(self.options.content);
+        }
+        all
     }
 
     /// Root of a fileset's tree, relative to the work directory.

@@ -7,6 +7,7 @@ use crate::html::page::UNDISCLOSED;
 use crate::percentiles::{PercentileKind, shown};
 use crate::series::{append, head, load_of, rate_and_mean, remarks, runs, state};
 use crate::simulation::saturation;
+use crate::suite_rules::{self, RuleCheck};
 use crate::text::reason_codes;
 use plimsoll_measure::curve::Curve;
 use plimsoll_plan::{Count, counted};
@@ -16,6 +17,10 @@ use plimsoll_results::{LoadCurve, Percentile, SeriesOf, SeriesRun};
 const ABOUT: &str = "The load line is the highest load that was valid with all measured loads below it. The \
                      overall response time is the area under mean response time over load, divided by the \
                      range of loads (2008 rule: over throughput, from the origin); only valid points count.";
+
+/// Explanation below the heading of the rules.
+const ABOUT_RULES: &str = "Rules of SPEC's suite for load curves, checked on the points up to the highest valid load. \
+                           The workload is an open equivalent, and the curve is never a SPEC result.";
 
 /// The report on a curve.
 #[must_use]
@@ -48,6 +53,11 @@ pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
     document
         .section("points", "Load points", points)
         .section("charts", "Load curve", charts);
+    let rules = suite_rules::check(curve);
+    if !rules.is_empty() {
+        let rules = rules.iter().map(RuleCheck::line).collect();
+        document.explained_section("rules", "Rules of the published suite", ABOUT_RULES, rules);
+    }
     append(&mut document, &curve);
     let commands = [
         (

@@ -28,8 +28,8 @@ mod write;
 pub use import::{Imported, MAX_REPORT_BYTES, import};
 pub use model::{Disclosure, LoadPoint, Section};
 pub use sut::Sut;
-pub(crate) use write::Part;
 pub use write::{DisclosureInput, FormSection, MeasuredPoint, NotDisclosable, style, workload_of};
+pub(crate) use write::{Part, has_suite_rules};
 
 /// The JSON schema of a [`Disclosure`], pretty-printed.
 #[must_use]

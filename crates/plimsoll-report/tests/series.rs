@@ -2,15 +2,18 @@
 
 use crate::fixtures::{Figures, create, curve, make_all, profile, repeats, search};
 use crate::formats::measured;
+use plimsoll_plan::{Phase, SourceKind, Until};
 use plimsoll_report::compare::{ProfileSet, Results, of_profiles, side_by_side};
+use plimsoll_report::disclosure::{DisclosureInput, Sut};
 use plimsoll_report::document::Document;
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{curve, find, markdown, points, profile, repeats};
+use plimsoll_report::{curve, find, markdown, points, profile, repeats, suite_rules};
 use plimsoll_results::{
-    NextRun, Percentiles, Reason, Run, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState,
-    Settling, SkippedConfiguration, Unrest, read_runs,
+    LoadCurve, NextRun, Percentiles, Reason, Run, Series, SeriesDir, SeriesKind, SeriesOf,
+    SeriesState, Settling, SkippedConfiguration, Unrest, Verdict, read_runs,
 };
 use std::path::Path;
+use std::time::Duration;
 
 const LAYOUT: Layout = Layout {
     width: 100,
@@ -415,4 +418,157 @@ fn results_are_compared_with_their_kind() {
     );
     let empty = made(repeats(2), |_| None);
     assert_eq!(read(&empty, "e").unwrap_err(), "e has no run in it");
+}
+
+/// A curve of the built-in workload `vda` that keeps every rule of the published suite: ten load points, each measured
+/// for 300 s.
+fn ruled() -> Series {
+    let mut series = curve();
+    series.kind = SeriesKind::Curve(LoadCurve::new((1..=10).collect(), None));
+    let mut series = made(series, |next| Some((next.load? * 200, 5, &[]))).series;
+    series.name = "vda".into();
+    let plan = &mut series.configurations[0].plan;
+    plan.metric.as_mut().unwrap().scale = 1.0;
+    for phase in &mut plan.script {
+        if let Phase::Wait { until, .. } = phase {
+            let time = Duration::from_secs(300);
+            *until = Until::Elapsed { time };
+        }
+    }
+    for (minute, run) in series.runs.iter_mut().enumerate() {
+        run.window_s = 300.0;
+        run.offered_ops_per_s = Some(run.achieved_ops_per_s);
+        run.slowest_process_percent = Some(98.5);
+        run.criteria.clear();
+        run.started_at = format!("2026-01-01T00:{minute:02}:00Z");
+    }
+    series
+}
+
+/// Rules that a curve breaks, each with its figures.
+fn broken(series: &Series) -> Vec<String> {
+    let rules = suite_rules::check(series.as_curve().unwrap()).into_iter();
+    let broken = rules.filter(|rule| !rule.holds);
+    broken.map(|rule| rule.to_string()).collect()
+}
+
+#[test]
+fn a_curve_that_keeps_the_rules_of_its_suite_shows_each_with_its_figures() {
+    let series = ruled();
+    let rules = suite_rules::check(series.as_curve().unwrap());
+    let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(rules.join("\n"), @"
+    number of load points: holds (10; at least 10 are required)
+    even spacing of the loads: holds (every load is at its place, in steps of 1)
+    one ascending run: holds (the points were measured in increasing order of load, without interruption)
+    warm-up: holds (300 s; 300 s are published)
+    measured window: holds (300 s; 300 s are published)
+    rate of each process: holds (lowest 98.5 %, at load 1; 75 % are required)
+    rate of all processes: holds (lowest 100.0 %, at load 1; 95 % are required)
+    no errors: holds (0 operations failed)
+    data and rates in full: holds (scale 1, and no changed parameter)
+    ");
+    let text = text(&curve::document(series.as_curve().unwrap()));
+    assert!(text.contains("✓ number of load points"), "{text}");
+    assert!(text.contains("never a SPEC result"), "{text}");
+    let input =
+        DisclosureInput::of_curve(series.as_curve().unwrap(), Sut::default(), "2026".into());
+    let report = input.disclosure().unwrap();
+    let section = report.section("Rules of the Published Suite").unwrap();
+    assert_eq!(
+        section.matches(": holds (").count(),
+        rules.len(),
+        "{section}"
+    );
+}
+
+#[test]
+fn each_broken_rule_is_named_with_its_figure() {
+    let says = |change: fn(&mut Series), expected: &[&str]| {
+        let mut series = ruled();
+        change(&mut series);
+        assert_eq!(broken(&series), expected);
+    };
+    says(
+        |s| s.runs.truncate(9),
+        &["number of load points: does not hold (9; at least 10 are required)"],
+    );
+    says(
+        |s| s.runs[4].load = Some(4),
+        &[
+            "even spacing of the loads: does not hold (load 4 is 100.0 % of a step from its place; at most 30 % are \
+             allowed)",
+        ],
+    );
+    says(
+        |s| s.runs[4].started_at = "2026-02-01T00:00:00Z".into(),
+        &[
+            "one ascending run: does not hold (the points were not measured in increasing order of load)",
+        ],
+    );
+    says(
+        |s| {
+            let again = s.runs[3].clone();
+            s.runs.insert(3, again);
+            s.runs[3].verdict = Verdict::Interrupted;
+        },
+        &["one ascending run: does not hold (1 of 11 runs failed or were interrupted)"],
+    );
+    says(
+        |s| s.name = "ai-image".into(),
+        &["warm-up: does not hold (300 s; 900 s are published)"],
+    );
+    says(
+        |s| s.runs[7].window_s = 60.0,
+        &["measured window: does not hold (60 s; 300 s are published)"],
+    );
+    says(
+        |s| s.runs[1].slowest_process_percent = Some(74.0),
+        &["rate of each process: does not hold (lowest 74.0 %, at load 2; 75 % are required)"],
+    );
+    says(
+        |s| s.runs[1].offered_ops_per_s = Some(s.runs[1].achieved_ops_per_s / 0.9),
+        &["rate of all processes: does not hold (lowest 90.0 %, at load 2; 95 % are required)"],
+    );
+    says(
+        |s| s.runs[9].errors = 2,
+        &["no errors: does not hold (2 operations failed)"],
+    );
+    says(
+        |s| s.configurations[0].plan.metric.as_mut().unwrap().scale = 0.5,
+        &["data and rates in full: does not hold (scale 0.5)"],
+    );
+}
+
+#[test]
+fn rules_concern_the_points_up_to_the_highest_valid_load_of_published_workloads() {
+    // The eleventh point finds the end of the curve.
+    let mut series = ruled();
+    let mut beyond = series.runs[9].clone();
+    (beyond.load, beyond.errors, beyond.verdict) = (Some(16), 3, Verdict::Invalid);
+    beyond.started_at = "2026-01-01T00:30:00Z".into();
+    series.runs.push(beyond);
+    assert_eq!(broken(&series), [""; 0]);
+    // A point that met the criterion of the run keeps the rule, because operations were in flight at the end.
+    let criterion = |met| CriterionResult {
+        code: "process_rate".into(),
+        met,
+        text: String::new(),
+    };
+    for met in [true, false] {
+        series.runs[0].slowest_process_percent = Some(74.9);
+        series.runs[0].criteria = vec![criterion(met)];
+        assert_eq!(broken(&series).is_empty(), met);
+    }
+    let none = |change: fn(&mut Series)| {
+        let mut series = ruled();
+        change(&mut series);
+        assert_eq!(suite_rules::check(series.as_curve().unwrap()), []);
+        let text = text(&curve::document(series.as_curve().unwrap()));
+        assert!(!text.contains("published suite"), "{text}");
+    };
+    none(|s| s.name = "streams".into());
+    none(|s| s.name = "nfs-sfs2008".into());
+    none(|s| s.configurations[0].plan.source.kind = SourceKind::File);
+    none(|s| s.runs.clear());
 }

@@ -127,7 +127,9 @@ impl Settings {
             self.add(Setting::Directory, Some(dir.unwrap_or_else(planned)));
         }
         self.add(Setting::Io, io_of(target, plan.uses_direct_io()));
-        self.add(Setting::Content, Some(plan.options.content));
+        for content in plan.contents() {
+            self.add(Setting::Content, Some(content));
+        }
         self.add(Setting::Scale, plan.metric.as_ref().map(|m| m.scale));
         self.add(Setting::Seed, Some(plan.seed));
     }

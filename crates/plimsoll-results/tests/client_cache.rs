@@ -290,6 +290,7 @@ fn cached_fileset() -> Fileset {
         cached: Some(true),
         letters: None,
         initially: plimsoll_plan::InitialData::default(),
+        content: None,
         location: None,
     }
 }

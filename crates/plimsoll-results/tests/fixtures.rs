@@ -53,6 +53,7 @@ fn fileset() -> Fileset {
         cached: None,
         letters: None,
         initially: InitialData::default(),
+        content: None,
         location: None,
     }
 }

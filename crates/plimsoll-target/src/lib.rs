@@ -91,8 +91,8 @@ pub use registry::{
 pub use scheme::{FileStorage, TargetScheme};
 pub use session::{Session, Target};
 pub use session_types::{
-    AioDone, Attributes, DataSet, Descriptors, DirectIo, EntryKind, FilesetEntry, ListTotals,
-    OpenHow, OpenMode, RpcRows, SessionSpec, Space, WritePlace,
+    AccessAdvice, AioDone, Attributes, DataSet, Descriptors, DirectIo, EntryKind, FilesetEntry,
+    ListTotals, OpenHow, OpenMode, RpcRows, SessionSpec, Space, WritePlace,
 };
 pub use setup_session::{OneFileSession, Pending, SetupSession};
 pub use sim::{system_events, system_fingerprint, with_absolute_system, with_events};

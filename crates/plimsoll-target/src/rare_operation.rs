@@ -42,6 +42,9 @@ pub enum FileOperation<'a> {
     /// Writes dirty pages of the file and drops the file from the client's page cache: posix_fadvise(2); used outside
     /// measured operations only.
     DropCache,
+    /// Advises the kernel that the pages of the file are not needed: `POSIX_FADV_DONTNEED` of posix_fadvise(2), which
+    /// keeps dirty pages; without effect on a target without a page cache.
+    AdviseUnneeded,
     /// Flushes the data of the file to stable storage, and only those attributes that reads of the data need:
     /// `fdatasync(2)`; as [`Session::fsync`](crate::Session::fsync) on a target without such a difference.
     FlushData,

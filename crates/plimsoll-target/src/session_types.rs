@@ -156,6 +156,15 @@ pub enum FilesetEntry {
     LeafDir(u32),
 }
 
+/// Advice to the kernel about the reads of an open file: posix_fadvise(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessAdvice {
+    /// Reads at random positions, without read-ahead: `POSIX_FADV_RANDOM`.
+    Random,
+    /// Reads in order, with more read-ahead: `POSIX_FADV_SEQUENTIAL`.
+    Sequential,
+}
+
 /// The parameters of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenHow {
@@ -169,8 +178,9 @@ pub struct OpenHow {
     pub direct: bool,
     /// Whether writes return only when their data is on stable storage.
     pub dsync: bool,
-    /// Whether the kernel is advised against read-ahead.
-    pub no_read_ahead: bool,
+    /// Advice to the kernel about the reads of the file, as a part of the open; without effect on a target without a
+    /// page cache.
+    pub advice: Option<AccessAdvice>,
     /// The planned size of the file in bytes, for targets that keep no files.
     pub planned_size: u64,
 }
@@ -185,7 +195,7 @@ impl OpenHow {
             truncate: false,
             direct: false,
             dsync: false,
-            no_read_ahead: false,
+            advice: None,
             planned_size: 0,
         }
     }

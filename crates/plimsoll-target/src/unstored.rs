@@ -220,7 +220,7 @@ impl<A: Answers> Session for A {
         let place = handle.place;
         let commit = (Commit, place, 0, 0);
         match operation {
-            FileOperation::DropCache => Ok(0),
+            FileOperation::DropCache | FileOperation::AdviseUnneeded => Ok(0),
             FileOperation::FlushData => self.answer(&[commit]).await.map(|()| 0),
             FileOperation::Truncate(_) | FileOperation::Lock { .. } => {
                 let change = (MetadataChange, place, 0, 0);

@@ -206,10 +206,15 @@ pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
     // Without `--dir`, the work directory on an NFS server belongs to a single run, which removes the directory.
     plan.work_dir.temporary |= !has_dir && is_remote(target);
     plan.add_procedures(&plimsoll_target::procedures(target));
-    let content = std::mem::take(&mut plan.options.content);
     if !plan.options.verify {
-        plan.options.content = content;
-    } else if content != Content::default() {
+        return;
+    }
+    let replaced = plan.contents() != [Content::default()];
+    plan.options.content = Content::default();
+    for fileset in &mut plan.filesets {
+        fileset.content = None;
+    }
+    if replaced {
         plan.notes.push(Note::from(
             "--verify replaces the contents that the workload defines by contents that can be verified; \
              they are about half compressible and have no duplicates"

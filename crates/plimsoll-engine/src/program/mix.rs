@@ -64,7 +64,7 @@ impl MixProgram {
     /// slots, if an operation of the table works on them, and the files that one operation opens for itself.
     pub(super) fn descriptors(&self, files: u64) -> u32 {
         let ops = || self.table.iter().map(|(_, op, _)| *op);
-        let kept = match ops().any(uses_slot) {
+        let kept = match ops().any(MixOp::uses_open_file) {
             true => self.slots(files),
             false => 0,
         };
@@ -74,7 +74,7 @@ impl MixProgram {
         let own = ops().map(|op| match op {
             MixOp::Copyfile => 2,
             MixOp::MmapWrite => 1,
-            op => u32::from(!uses_slot(op)),
+            op => u32::from(!op.uses_open_file()),
         });
         kept + sink + own.max().unwrap_or(0)
     }
@@ -87,24 +87,6 @@ impl MixProgram {
         let (_, op, row) = found.expect("a Plan's check refuses a mix without operations");
         (*op, *row)
     }
-}
-
-/// Whether an operation works on a data file in a slot. Other operations open a file for themselves, or none.
-fn uses_slot(op: MixOp) -> bool {
-    matches!(
-        op,
-        MixOp::Read
-            | MixOp::Write
-            | MixOp::ReadRand
-            | MixOp::WriteRand
-            | MixOp::Rmw
-            | MixOp::MmapRead
-            | MixOp::MmapWrite
-            | MixOp::Lock
-            | MixOp::Append
-            | MixOp::Truncate
-            | MixOp::Fsync
-    )
 }
 
 #[cfg(test)]

@@ -13,8 +13,17 @@ pub(super) fn refusals(target: &dyn Target, plan: &Plan) -> Vec<String> {
 }
 
 /// Sentences on settings of the workload that have no effect.
-pub(super) fn notes(plan: &Plan) -> Vec<String> {
-    rate(plan).into_iter().chain(limit(plan)).collect()
+pub(super) fn notes(target: &dyn Target, plan: &Plan) -> Vec<String> {
+    let notes = rate(plan).into_iter().chain(limit(plan));
+    notes.chain(advice(target, plan)).collect()
+}
+
+/// A note if a mix has advice about its files and the target has no page cache.
+fn advice(target: &dyn Target, plan: &Plan) -> Option<String> {
+    let mut mixes = plan.groups.iter().filter_map(|g| g.program.mix());
+    mixes.find(|mix| mix.flags.fadvise.is_some())?;
+    let why = target.uncacheable_reason()?;
+    Some(format!("the advice of `fadvise` has no effect: {why}"))
 }
 
 /// A refusal if caches are to be dropped and the target has none.

@@ -1,6 +1,7 @@
 //! The lanes of a run: their workers and their threads.
 
 use super::run_target::RunTarget;
+use super::setup_pool::ContentPools;
 use crate::run_state::RunState;
 use crate::schedule::WindowCounts;
 use crate::sync::ControllerWakeup;
@@ -10,7 +11,7 @@ use plimsoll_lane::{Lane, LaneKind, os};
 use plimsoll_measure::{InFlight, Recorder, RowSpec};
 use plimsoll_plan::{Cold, Failure, Plan};
 use plimsoll_runtime::Monitor;
-use plimsoll_target::{ContentPool, DataSet, OpError, RpcRows, SessionSpec};
+use plimsoll_target::{DataSet, OpError, RpcRows, SessionSpec};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
@@ -131,7 +132,7 @@ fn rpc_rows(plan: &Plan, recorder: &Rc<Recorder>) -> Option<RpcRows> {
 /// A lane before its start: all data that its thread needs.
 pub(crate) struct LanePlan {
     pub(crate) target: Arc<dyn RunTarget>,
-    pub(crate) content: ContentPool,
+    pub(crate) contents: ContentPools,
     pub(crate) kind: LaneKind,
     pub(crate) number: usize,
     pub(crate) workers: Vec<WorkerId>,
@@ -187,10 +188,14 @@ impl LanePlan {
         };
         for id in &self.workers {
             let memory = shared.programs[id.group as usize].memory;
+            let group = &shared.plan.groups[id.group as usize];
             let in_flight = recorder.worker();
             let spec = SessionSpec {
                 buffer: memory,
-                content: self.content.clone(),
+                content: self
+                    .contents
+                    .of(shared.plan.content_of_group(group))
+                    .clone(),
                 clock: shared.clock.clone(),
                 number: u64::from(id.index),
                 process: shared.plan.process_of(id.group as usize, id.number),

@@ -111,7 +111,7 @@ impl LoadPhaseSpec<'_, '_> {
         let lanes = assign(kind, pool.target.requested_lanes(), workers).into_iter();
         let lanes = lanes.enumerate().map(|(number, workers)| LanePlan {
             target: pool.target.clone(),
-            content: pool.content.clone(),
+            contents: pool.contents.clone(),
             kind,
             number,
             recorder: Recorder::new(shared.window.clone(), &specs(shared, &workers)),

@@ -39,11 +39,11 @@ use plimsoll_measure::{
 };
 use plimsoll_plan::{ByteSum, Layout, Plan, PopulatedFileset};
 use plimsoll_ranks::Ranks;
-use plimsoll_target::{ContentPool, Purpose};
+use plimsoll_target::Purpose;
 use run_target::RunTarget;
 use runner::Runner;
 use serde::{Deserialize, Serialize};
-use setup_pool::{SetupError, SetupPool};
+use setup_pool::{ContentPools, SetupError, SetupPool};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -410,12 +410,12 @@ pub(crate) fn setup_pool(
     target: Arc<dyn RunTarget>,
     plan: &Plan,
 ) -> Result<SetupPool, EngineError> {
-    let content = ContentPool::new(plan.options.content, plan.stream("content")).map_err(|e| {
+    let contents = ContentPools::new(plan).map_err(|e| {
         EngineError::Failed(format!("not enough memory for the data to write: {e}"))
     })?;
     Ok(SetupPool {
         target,
-        content,
+        contents,
         stop: Arc::default(),
         silence: None,
     })

@@ -122,7 +122,7 @@ pub(crate) fn inspect(
     found.settings(pool, plan, settings);
     let idle_options = super::idle_settings::refusals(&*pool.target, plan);
     found.refusals.extend(idle_options);
-    found.notes = super::idle_settings::notes(plan);
+    found.notes = super::idle_settings::notes(&*pool.target, plan);
     let data_set = || data_set(plan, found.layouts.iter().map(|layout| &**layout));
     let remarks = pool.target.remarks(&data_set);
     found.notes.extend(remarks);

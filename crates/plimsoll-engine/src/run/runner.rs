@@ -82,7 +82,7 @@ impl Runner<'_> {
         // Files are removed by a separate pool, because a stop of the run would also stop `pool`.
         let cleaner = SetupPool {
             target: target.clone(),
-            content: pool.content.clone(),
+            contents: pool.contents.clone(),
             stop: self.stop.removal.clone(),
             silence: Some(MAX_SERVER_SILENCE),
         };

@@ -4,9 +4,11 @@ use super::run_target::RunTarget;
 use crate::sync::lock;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, WindowState};
+use plimsoll_plan::{Content, Plan};
 use plimsoll_runtime::run_on_threads;
 use plimsoll_target::{ContentPool, DataSet, OpError, SessionSpec, SetupSession};
 use rustix::io::Errno;
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -79,12 +81,44 @@ impl SetupError {
 pub(crate) trait BulkTask: Sync {
     /// Executes the task for item `index`.
     async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError>;
+
+    /// The pool of contents from which the task writes; `None` for a task without writes.
+    fn content(&self) -> Option<&ContentPool> {
+        None
+    }
+}
+
+/// The pools of the contents that a Plan writes, one for each different content; clones share the pools.
+#[derive(Clone)]
+pub(crate) struct ContentPools(Arc<[(Content, ContentPool)]>);
+
+impl ContentPools {
+    /// Fills the pools.
+    ///
+    /// # Errors
+    /// `ENOMEM` if the memory cannot be allocated.
+    pub(crate) fn new(plan: &Plan) -> io::Result<Self> {
+        let fill = |content| Ok((content, ContentPool::new(content, plan.stream("content"))?));
+        let pools: io::Result<_> = plan.contents().into_iter().map(fill).collect();
+        Ok(Self(pools?))
+    }
+
+    /// The pool of a content of the Plan.
+    pub(crate) fn of(&self, content: Content) -> &ContentPool {
+        let found = self.0.iter().find(|(of, _)| *of == content);
+        &found.expect("each content of the Plan has a pool").1
+    }
+
+    /// A pool for sessions that write nothing.
+    fn any(&self) -> &ContentPool {
+        &self.0[0].1
+    }
 }
 
 /// A target, and the parameters of sessions for unmeasured work.
 pub(crate) struct SetupPool {
     pub(crate) target: Arc<dyn RunTarget>,
-    pub(crate) content: ContentPool,
+    pub(crate) contents: ContentPools,
     pub(crate) stop: Arc<AtomicBool>,
     /// Maximum time without a reply of the server before calls fail; `None` for no limit.
     pub(crate) silence: Option<Duration>,
@@ -117,7 +151,7 @@ impl SetupPool {
         &self,
         work: impl AsyncFnOnce(&mut dyn SetupSession) -> R,
     ) -> Result<R, OpError> {
-        let (lane, mut session) = self.lane(&PoolClock::begin(), 0)?;
+        let (lane, mut session) = self.lane(&PoolClock::begin(), 0, self.contents.any())?;
         let mut result = None;
         let task: Task<'_> = Box::pin(async { result = Some(work(&mut *session).await) });
         // On a real clock, a lane reports no deadlock.
@@ -141,20 +175,23 @@ impl SetupPool {
         &self,
         time: &PoolClock,
         number: u64,
+        content: &ContentPool,
     ) -> Result<(Lane, Box<dyn SetupSession>), OpError> {
         let kind = match self.target.lane_kind() {
             LaneKind::Virtual => LaneKind::Reactor,
             kind => kind,
         };
         let lane = Lane::new(kind, time.clock.clone(), time.deadline.clone());
-        let session = self.target.setup_session(&lane, &self.spec(time, number))?;
+        let session = self
+            .target
+            .setup_session(&lane, &self.spec(time, number, content))?;
         Ok((lane, session))
     }
 
-    fn spec(&self, time: &PoolClock, number: u64) -> SessionSpec {
+    fn spec(&self, time: &PoolClock, number: u64, content: &ContentPool) -> SessionSpec {
         SessionSpec {
             buffer: 4096,
-            content: self.content.clone(),
+            content: content.clone(),
             clock: time.clock.clone(),
             number,
             process: 0,
@@ -223,10 +260,14 @@ impl SetupPool {
         job: &J,
         fail: &impl Fn(SetupError),
     ) -> Result<(), OpError> {
-        let (lane, first) = self.lane(time, number)?;
+        let content = job.content().unwrap_or_else(|| self.contents.any());
+        let (lane, first) = self.lane(time, number, content)?;
         let mut sessions = vec![first];
         for _ in 1..workers {
-            sessions.push(self.target.setup_session(&lane, &self.spec(time, number))?);
+            sessions.push(
+                self.target
+                    .setup_session(&lane, &self.spec(time, number, content))?,
+            );
         }
         let worker = |session: Box<dyn SetupSession>| -> Task<'_> {
             let mut session = session;

@@ -4,7 +4,9 @@ use super::marker::{self, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::tree_names::{is_our_link, is_ours};
 use plimsoll_plan::{DirId, FileId, FilesetId, InitialData, Layout, Plan, Stream};
-use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, SetupSession};
+use plimsoll_target::{
+    ContentPool, EntryKind, FileOperation, OpError, OpenHow, OpenMode, SetupSession,
+};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -56,6 +58,8 @@ impl BulkTask for MakeDirs<'_> {
 struct MakeFiles<'a> {
     id: FilesetId,
     layout: &'a Layout,
+    /// The contents of the files.
+    pool: &'a ContentPool,
     /// Stream from which the contents of the files are generated.
     content: Stream,
     progress: &'a Progress,
@@ -182,6 +186,10 @@ impl BulkTask for MakeFiles<'_> {
         };
         done.map_err(|e| SetupError::failed_at("make file", |p| self.layout.push_file(file, p), e))
     }
+
+    fn content(&self) -> Option<&ContentPool> {
+        Some(self.pool)
+    }
 }
 
 struct MakeLeafDirs<'a> {
@@ -238,11 +246,10 @@ pub(crate) fn make_leaf_dirs(
 }
 
 /// The stream that generates the contents of a tree's files.
-fn content_of(pool: &SetupPool, layout: &Layout) -> Stream {
+fn content_of(pool: &ContentPool, layout: &Layout) -> Stream {
     let mut root = Vec::new();
     layout.push_dir(DirId(0), &mut root);
-    pool.content
-        .stream_of_files(&String::from_utf8_lossy(&root))
+    pool.stream_of_files(&String::from_utf8_lossy(&root))
 }
 
 /// Creates or repairs the files of a tree whose numbers are in `part`. The directories must exist.
@@ -254,10 +261,12 @@ pub(crate) fn make_files(
     progress: &Progress,
     tell: impl FnMut(),
 ) -> Result<(), SetupError> {
+    let content = pool.contents.of(layout.content());
     let files = MakeFiles {
         id,
         layout,
-        content: content_of(pool, layout),
+        pool: content,
+        content: content_of(content, layout),
         progress,
         first: part.start,
         repair,

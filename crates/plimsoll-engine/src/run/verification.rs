@@ -197,7 +197,7 @@ impl Runner<'_> {
         let begun = plimsoll_runtime::now();
         let pool = SetupPool {
             target: pool.target.clone(),
-            content: pool.content.clone(),
+            contents: pool.contents.clone(),
             stop: pool.stop.clone(),
             silence: Some(MAX_SERVER_SILENCE),
         };

@@ -21,6 +21,9 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> 
             None => definition(f, plan, fileset)?,
         }
         attributes(f, fileset)?;
+        if let Some(content) = fileset.content {
+            writeln!(f, "    content: {}", super::content(content))?;
+        }
     }
     Ok(())
 }

@@ -172,6 +172,14 @@ fn flags(flags: &MixFlags) -> String {
             "of the writes return when on stable storage",
         ),
         (flags.commit_percent, "of the writes flush their file"),
+        (
+            flags.fadvise.map_or(0.0, |f| f.sequential_percent),
+            "of the opened files are advised as sequential",
+        ),
+        (
+            flags.fadvise.map_or(0.0, |f| f.dontneed_percent),
+            "of the closed files are advised as not needed",
+        ),
     ];
     for (percent, what) in percents {
         if percent > 0.0 {

@@ -30,7 +30,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
     };
     writeln!(f, "    {} is {root}; {after}", p.root)?;
     if let Some(content) = p.content {
-        writeln!(f, "    {}", super::content(content))?;
+        writeln!(f, "    write {}", super::content(content))?;
     }
     if p.verify {
         writeln!(f, "    what is read is compared with what was written")?;

@@ -197,6 +197,18 @@ pub struct MixFlags {
     /// Whether data files stay open between operations; otherwise each operation reopens its file as part of the
     /// preparation.
     pub keep_open: bool,
+    /// Advice to the kernel about the data files that preparation opens; null without advice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fadvise: Option<Fadvise>,
+}
+
+/// Advice to the kernel about the use of data files: posix_fadvise(2), in the preparation of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fadvise {
+    /// Percentage of the opened files with the advice `POSIX_FADV_SEQUENTIAL` after the open, 0 to 100.
+    pub sequential_percent: f64,
+    /// Percentage of the closed files with the advice `POSIX_FADV_DONTNEED` before the close, 0 to 100.
+    pub dontneed_percent: f64,
 }
 
 /// Alignment in bytes of sizes and positions of transfers with direct I/O.
@@ -211,6 +223,7 @@ impl Default for MixFlags {
             align: 1,
             overwrite: true,
             keep_open: true,
+            fadvise: None,
         }
     }
 }

@@ -180,6 +180,26 @@ impl MixOp {
         )
     }
 
+    /// Whether the operation works on a data file that its preparation opens; any other operation opens its files
+    /// itself, or opens no file.
+    #[must_use]
+    pub fn uses_open_file(self) -> bool {
+        matches!(
+            self,
+            Self::Read
+                | Self::Write
+                | Self::ReadRand
+                | Self::WriteRand
+                | Self::Rmw
+                | Self::MmapRead
+                | Self::MmapWrite
+                | Self::Lock
+                | Self::Append
+                | Self::Truncate
+                | Self::Fsync
+        )
+    }
+
     /// Whether the operation uses the table of write sizes, as writes and locks do: operations on whole files make
     /// calls of the table's maximum size, and other operations draw their size.
     #[must_use]
@@ -251,6 +271,14 @@ mod tests {
         assert_eq!(
             those(MixOp::sets_length),
             "mmap_read mmap_write append truncate"
+        );
+    }
+
+    #[test]
+    fn operations_on_open_files_leave_opening_to_the_preparation() {
+        assert_eq!(
+            those(MixOp::uses_open_file),
+            "read mmap_read read_rand write mmap_write write_rand rmw append lock truncate fsync"
         );
     }
 

@@ -194,6 +194,19 @@ fn options_are_printed_in_one_line() {
         plan.options.content = content;
         plan.to_string()
     };
+    let two = {
+        let mut plan = Plan::empty("options");
+        plan.filesets = vec![Fileset::new("plain", 1, Value::Const(1)); 2];
+        plan.filesets[1].name = "zeros".into();
+        plan.filesets[1].content = Some(Content::Zero);
+        plan.to_string()
+    };
+    // Contents that differ stand with their filesets.
+    assert!(
+        two.contains("\n    content: zeros\n")
+            && two.ends_with("options: stop at the first error\n"),
+        "{two}"
+    );
     let unique = "write blocks of 4 KiB, 50 % compressible, 0 % dedupable\n";
     assert!(text(blocks(0.0, 64)).ends_with(unique));
     let copies = "50 % compressible, 25 % dedupable (1 block that comes again)\n";

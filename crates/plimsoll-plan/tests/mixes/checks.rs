@@ -125,6 +125,25 @@ fn numbers_beyond_their_ranges_are_named() {
         &|m| m.flags.commit_percent = f64::NAN,
         "commit must be 0 to 100 percent, is NaN",
     );
+    let advice = |sequential_percent, dontneed_percent| {
+        Some(Fadvise {
+            sequential_percent,
+            dontneed_percent,
+        })
+    };
+    refused(
+        &|m| m.flags.fadvise = advice(101.0, 0.0),
+        "fadvise: sequential must be 0 to 100 percent, is 101",
+    );
+    refused(
+        &|m| m.flags.fadvise = advice(0.0, f64::NAN),
+        "fadvise: dontneed must be 0 to 100 percent, is NaN",
+    );
+    let text = refusal(|p| {
+        set_ops(p, &[MixOp::ReadFile]);
+        mix(p).flags.fadvise = advice(20.0, 100.0);
+    });
+    assert!(text.contains("no operation on such a file"), "{text}");
     for align in [0, (1 << 30) + 1] {
         refused(
             &|m| m.flags.align = align,

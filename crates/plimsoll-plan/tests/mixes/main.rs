@@ -5,8 +5,8 @@ mod files;
 mod text;
 
 use plimsoll_plan::{
-    Arrivals, BusinessMetric, Choice, Criteria, EntriesPerDir, Fileset, FilesetId, Mix, MixFiles,
-    MixFlags, MixOp, MixRow, OpKind, OperationId, Pacing, Phase, Plan, Program, SizeSlot,
+    Arrivals, BusinessMetric, Choice, Criteria, EntriesPerDir, Fadvise, Fileset, FilesetId, Mix,
+    MixFiles, MixFlags, MixOp, MixRow, OpKind, OperationId, Pacing, Phase, Plan, Program, SizeSlot,
     SizeTable, Spots, Value, WorkerGroup, WorkingSet,
 };
 use std::time::Duration;
@@ -81,6 +81,10 @@ fn plan() -> Plan {
             align: 4096,
             overwrite: false,
             keep_open: false,
+            fadvise: Some(Fadvise {
+                sequential_percent: 20.0,
+                dontneed_percent: 100.0,
+            }),
         },
     };
     plan.groups = vec![WorkerGroup {
@@ -134,5 +138,10 @@ fn set_ops(plan: &mut Plan, ops: &[MixOp]) {
         row: plan.add_row(op.name(), op.kind(), None),
     });
     let table = table.collect();
-    mix(plan).table = table;
+    let mix = mix(plan);
+    mix.table = table;
+    // Advice needs an operation on an open file.
+    if !ops.iter().any(|op| op.uses_open_file()) {
+        mix.flags.fadvise = None;
+    }
 }

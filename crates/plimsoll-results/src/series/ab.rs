@@ -429,7 +429,11 @@ impl SeriesOf<'_, PairedComparison> {
                 let load = c.plan.metric.as_ref().map(|m| m.load);
                 load.map_or_else(String::new, |load| load.to_string())
             }),
-            of("content", |c| c.plan.options.content.to_string()),
+            of("content", |c| {
+                let contents = c.plan.contents().into_iter();
+                let contents: Vec<_> = contents.map(|content| content.to_string()).collect();
+                contents.join("; ")
+            }),
             of("command before each run", |c| c.before.join("; ")),
         ];
         let all = named.into_iter().chain(parameters);

@@ -2,7 +2,7 @@
 
 use super::names::LocatedPath;
 use crate::error::OpError;
-use crate::session_types::{OpenHow, OpenMode};
+use crate::session_types::{AccessAdvice, OpenHow, OpenMode};
 use nix::fcntl::FcntlArg;
 use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
@@ -30,8 +30,12 @@ impl PosixHandle {
                 other => break other?,
             }
         };
-        if how.no_read_ahead {
-            rustix::fs::fadvise(&fd, 0, None, Advice::Random)?;
+        if let Some(advice) = how.advice {
+            let advice = match advice {
+                AccessAdvice::Random => Advice::Random,
+                AccessAdvice::Sequential => Advice::Sequential,
+            };
+            rustix::fs::fadvise(&fd, 0, None, advice)?;
         }
         Ok(Self {
             fd,

@@ -62,6 +62,10 @@ impl SystemCalls {
                 }
                 0
             }
+            FileOperation::AdviseUnneeded => {
+                rustix::fs::fadvise(file, 0, None::<NonZeroU64>, Advice::DontNeed)?;
+                0
+            }
             FileOperation::FlushData => {
                 rustix::fs::fdatasync(file)?;
                 0

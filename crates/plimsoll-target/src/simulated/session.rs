@@ -304,7 +304,7 @@ impl Session for SimulatedSession {
     ) -> Result<u64, OpError> {
         let inode = file.0;
         match operation {
-            FileOperation::DropCache => Ok(0),
+            FileOperation::DropCache | FileOperation::AdviseUnneeded => Ok(0),
             FileOperation::FlushData => self.fsync(file).await.map(|()| 0),
             FileOperation::Truncate(len) | FileOperation::Allocate(len) => {
                 self.call(CallKind::Other, |store, _| store.set_len(inode, len))

@@ -73,10 +73,10 @@ impl VerifyingSession {
                 }
                 done
             }
-            // A dropped cache and a lock leave the contents of the file unchanged.
-            FileOperation::DropCache | FileOperation::Lock { .. } => {
-                self.inner.on_file(handle, operation).await
-            }
+            // A dropped cache, advice and a lock leave the contents of the file unchanged.
+            FileOperation::DropCache
+            | FileOperation::AdviseUnneeded
+            | FileOperation::Lock { .. } => self.inner.on_file(handle, operation).await,
             FileOperation::WriteBytesStable { .. }
             | FileOperation::MapReadBytes { .. }
             | FileOperation::MapWriteBytes { .. } => {

@@ -5,7 +5,7 @@ use crate::support::{
 };
 use plimsoll_plan::Content;
 use plimsoll_target::{
-    Attributes, EntryKind, FileOperation, OpError, OpenHow, OpenMode, Session, Target,
+    AccessAdvice, Attributes, EntryKind, FileOperation, OpError, OpenHow, OpenMode, Session, Target,
 };
 use plimsoll_testkit::is_cached;
 use rustix::fs::OFlags;
@@ -248,6 +248,20 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
+    /// Advice about the use of a file changes neither the file nor its later reads and writes.
+    async fn advice(at, s) {
+        let how = OpenHow { advice: Some(AccessAdvice::Sequential), ..making(OpenMode::ReadWrite) };
+        let h = opened(&mut s, "f", how).await;
+        s.write(&h, 0, 1 << 20).await.unwrap();
+        let before = at.bytes("f");
+        assert_eq!(s.on_file(&h, FileOperation::AdviseUnneeded).await.unwrap(), 0);
+        assert_eq!(s.read(&h, 4096, 8192).await.unwrap(), 8192);
+        s.write(&h, 1 << 20, 4096).await.unwrap();
+        let after = at.bytes("f");
+        assert_eq!((after.len(), &after[..1 << 20]), ((1 << 20) + 4096, &before[..]));
+        s.close(h).await.unwrap();
+    }
+
     /// Data that are dropped from the page cache are read again unchanged: dirty data are not lost.
     async fn dropping_the_cache(at, s) {
         let h = opened(&mut s, "f", making(OpenMode::ReadWrite)).await;
@@ -348,7 +362,7 @@ on_files! {
         at.file("f", &pattern(4 << 20));
         let read = OpenHow::plain(OpenMode::Read);
         let mut ahead = [None, None];
-        let advised = OpenHow { no_read_ahead: true, ..read };
+        let advised = OpenHow { advice: Some(AccessAdvice::Random), ..read };
         for (how, ahead) in [read, advised].into_iter().zip(&mut ahead) {
             let h = opened(&mut s, "f", how).await;
             s.on_file(&h, FileOperation::DropCache).await.unwrap();

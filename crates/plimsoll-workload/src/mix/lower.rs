@@ -2,16 +2,16 @@
 
 mod files;
 
-use crate::mix::model::{Component, RESERVED};
+use crate::mix::model::{self, Component, ComponentContent, RESERVED};
 use crate::mix::parse::Workload;
 use crate::mix::settings;
 use crate::mix::values::Size;
 use plimsoll_diagnostics::{Diagnostics, Problem};
 use plimsoll_plan::{
-    BusinessMetric, Bytes, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, FilesetId, Mix,
-    MixFiles, MixFlags, MixRow, OpKind, OperationId, Overrides, Pacing, Parameter, Phase, Plan,
-    Program, QuitMode, RelPath, Source, SourceKind, SourcePosition, Until, Warmup, WorkDirSpec,
-    WorkerGroup,
+    BusinessMetric, Bytes, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, Fadvise, FilesetId,
+    Mix, MixFiles, MixFlags, MixRow, OpKind, OperationId, Overrides, Pacing, Parameter, Phase,
+    Plan, Program, QuitMode, RelPath, Source, SourceKind, SourcePosition, Until, Warmup,
+    WorkDirSpec, WorkerGroup,
 };
 use std::path::PathBuf;
 
@@ -64,13 +64,14 @@ pub fn lower(
 
 /// Prefixes of [`Plan::check`] errors, and the path of the component's key at fault. If several entries match, the
 /// first key that exists in the component applies.
-const PLACES: [(&str, &str); 17] = [
+const PLACES: [(&str, &str); 18] = [
     ("a rate must", "rate"),
     ("a delay must", "delay"),
     ("direct must", "transfers.direct"),
     ("osync must", "transfers.osync"),
     ("commit must", "transfers.commit"),
     ("an alignment must", "transfers.align"),
+    ("fadvise", "transfers.fadvise"),
     ("the table of read sizes", "transfers.read"),
     ("the table of write sizes", "transfers.write"),
     ("a working set must", "files.working_set"),
@@ -143,7 +144,7 @@ impl Lowerer<'_> {
         let file = &self.workload.file;
         self.check_overrides();
         self.check_metric();
-        self.check_content();
+        self.check_content("content", file.content);
         let (dir, temporary) = match &self.overrides.dir {
             Some(dir) => (dir.clone(), false),
             None => (context.temp_dir.clone(), true),
@@ -174,7 +175,7 @@ impl Lowerer<'_> {
             options: self.overrides.options.clone(),
             ..Plan::empty(&short)
         };
-        plan.options.content = self.overrides.content.unwrap_or_else(|| self.content());
+        plan.options.content = self.content(&ComponentContent::default());
         let single = file.component.len() == 1;
         for (number, component) in file.component.iter().enumerate() {
             self.number = number;
@@ -248,8 +249,8 @@ impl Lowerer<'_> {
         }
     }
 
-    fn check_content(&mut self) {
-        let content = self.workload.file.content;
+    /// Checks the content of the workload or of a component, whose table has the path `path`.
+    fn check_content(&mut self, path: &str, content: model::Content) {
         let mut wrong = Vec::new();
         for (name, percent) in [
             ("compressible", content.compressible),
@@ -273,7 +274,7 @@ impl Lowerer<'_> {
             wrong.push(format!("content.block must be {range}, is {block}"));
         }
         for message in wrong {
-            self.problem("content", message, "contents of writes");
+            self.problem(path, message, "contents of writes");
         }
     }
 
@@ -333,8 +334,12 @@ impl Lowerer<'_> {
         }
     }
 
-    fn content(&self) -> Content {
-        let content = self.workload.file.content;
+    /// Content of the writes of a component with its own keys `own`, unless the command line sets the content.
+    fn content(&self, own: &ComponentContent) -> Content {
+        if let Some(content) = self.overrides.content {
+            return content;
+        }
+        let content = own.over(self.workload.file.content);
         match (content.compressible, content.dedupable) {
             (0.0, 0.0) => Content::Random,
             (compressible_percent, dedupable_percent) => Content::Blocks {
@@ -364,6 +369,10 @@ impl Lowerer<'_> {
 
     fn component(&mut self, plan: &mut Plan, c: &Component, single: bool) {
         self.check_name(c);
+        if c.content != ComponentContent::default() {
+            let whole = c.content.over(self.workload.file.content);
+            self.check_content(&self.path("content"), whole);
+        }
         let processes = u64::from(c.processes);
         let workers = self.load.saturating_mul(processes);
         let max_load = self.overrides.most.unwrap_or(self.load);
@@ -422,6 +431,10 @@ impl Lowerer<'_> {
                 align: transfers.align.0,
                 overwrite: transfers.overwrite,
                 keep_open: transfers.keep_open,
+                fadvise: transfers.fadvise.map(|advice| Fadvise {
+                    sequential_percent: advice.sequential,
+                    dontneed_percent: advice.dontneed,
+                }),
             },
         }
     }

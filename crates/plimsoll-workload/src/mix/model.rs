@@ -21,7 +21,7 @@ pub struct File {
     /// Lengths of the warm-up and of the measured window of a load point.
     #[serde(default)]
     pub run: Run,
-    /// Contents of the bytes that all components write: compressibility and duplicate blocks.
+    /// Contents of the bytes that components without contents of their own write: compressibility and duplicate blocks.
     #[serde(default)]
     pub content: Content,
     /// Promises: conditions that a valid run meets, in addition to the criteria of the business metric.
@@ -81,7 +81,7 @@ impl Default for Run {
     }
 }
 
-/// Contents of the bytes that all components write: compressibility and duplicate blocks.
+/// Contents of the bytes that components without contents of their own write: compressibility and duplicate blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Content {
@@ -105,6 +105,56 @@ impl Default for Content {
             dedupable: 0.0,
             block: Size(4096),
             groups: 64,
+        }
+    }
+}
+
+/// Contents of the bytes that a component writes; a missing key has the value of the workload's `[content]`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ComponentContent {
+    /// Percentage of each block that an ideal compressor removes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub compressible: Option<f64>,
+    /// Percentage of the written blocks that are copies of one of `groups` blocks; the remaining blocks are unique.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub dedupable: Option<f64>,
+    /// Size in bytes of the blocks of `compressible` and `dedupable`: a power of two from 512 to 64k.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<Size>,
+    /// Number of different blocks that the repeated blocks of `dedupable` are copies of, 1 to 64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub groups: Option<u32>,
+}
+
+impl ComponentContent {
+    /// The content with the missing keys of `common`.
+    #[must_use]
+    pub fn over(&self, common: Content) -> Content {
+        Content {
+            compressible: self.compressible.unwrap_or(common.compressible),
+            dedupable: self.dedupable.unwrap_or(common.dedupable),
+            block: self.block.unwrap_or(common.block),
+            groups: self.groups.unwrap_or(common.groups),
+        }
+    }
+
+    /// Whether the component has no content of its own.
+    fn is_common(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<Content> for ComponentContent {
+    fn from(all: Content) -> Self {
+        Self {
+            compressible: Some(all.compressible),
+            dedupable: Some(all.dedupable),
+            block: Some(all.block),
+            groups: Some(all.groups),
         }
     }
 }
@@ -135,6 +185,9 @@ pub struct Component {
     pub arrivals: Arrivals,
     /// Operation mix of the component: the percentage of each operation; the percentages sum to 100.
     pub mix: Operations,
+    /// Contents of the bytes that the component writes; a missing key has the value of the workload's `[content]`.
+    #[serde(default, skip_serializing_if = "ComponentContent::is_common")]
+    pub content: ComponentContent,
     /// Sizes of the reads and writes of a component, and how the reads and writes are executed.
     #[serde(default)]
     pub transfers: Transfers,
@@ -284,6 +337,24 @@ pub struct Transfers {
     /// Whether files stay open between operations, at most 32 files of a process; otherwise each operation reopens its
     /// file.
     pub keep_open: bool,
+    /// Advice to the kernel about data files: posix_fadvise(2) when an operation's preparation opens or closes a file;
+    /// no advice by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fadvise: Option<Fadvise>,
+}
+
+/// Advice to the kernel about data files: posix_fadvise(2) when an operation's preparation opens or closes a file.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fadvise {
+    /// Percentage of the opened files for which the kernel is advised that reads are sequential
+    /// (`POSIX_FADV_SEQUENTIAL`).
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub sequential: f64,
+    /// Percentage of the closed files for which the kernel is advised, before the close, that the pages of the file are
+    /// not needed (`POSIX_FADV_DONTNEED`).
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub dontneed: f64,
 }
 
 impl Default for Transfers {
@@ -297,6 +368,7 @@ impl Default for Transfers {
             commit: 0.0,
             overwrite: true,
             keep_open: true,
+            fadvise: None,
         }
     }
 }

@@ -244,6 +244,11 @@ fn bounds_of_options_are_possible_themselves() {
 #[test]
 fn bounds_of_values_are_possible_themselves() {
     let content = |keys: &str| ("[run]", format!("[content]\n{keys}\n\n[run]"));
+    let advice = |mix: &str, advice: &str| {
+        let transfers = format!("[component.transfers]\nfadvise = {{ {advice} }}");
+        ("stat = 100", format!("{mix}\n\n{transfers}"))
+    };
+    let component = |keys: &str| ("rate = 50", format!("rate = 50\n{keys}"));
     let metric = |keys: &str| ("name = \"users\"", format!("name = \"users\"\n{keys}"));
     let mix = |keys: &str| ("stat = 100", keys.to_string());
     for ((from, to), is_possible) in [
@@ -254,6 +259,17 @@ fn bounds_of_values_are_possible_themselves() {
         (content("groups = 64\nblock = \"64k\""), true),
         (content("groups = 65"), false),
         (content("block = \"128k\""), false),
+        (
+            component("content = { compressible = 100, groups = 64 }"),
+            true,
+        ),
+        (component("content = { dedupable = 101 }"), false),
+        (component("content = { block = \"3k\" }"), false),
+        (advice("read = 100", "sequential = 100, dontneed = 0"), true),
+        (advice("read = 100", "sequential = 101"), false),
+        (advice("read = 100", "dontneed = -1"), false),
+        // No operation keeps a file open.
+        (advice("read_file = 100", "dontneed = 100"), false),
         (metric("process_rate = 0\ntotal_rate = 100"), true),
         (metric("process_rate = -1"), false),
         (metric("total_rate = 100.5"), false),

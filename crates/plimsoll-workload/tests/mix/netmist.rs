@@ -225,9 +225,24 @@ fn what_is_not_done_is_refused_by_name() {
 }
 
 #[test]
-fn contents_of_all_workloads_must_be_the_same() {
-    let all = errors(&with("Percent compress", 1, "10"));
-    assert!(all[0].contains("the same for all workloads"), "{all:?}");
+fn a_workload_with_another_content_keeps_its_content() {
+    let workload = netmist::parse(&with("Percent compress", 1, "10"), "x").unwrap();
+    let file = workload.file();
+    let [first, second] = &file.component[..] else {
+        panic!("{:?}", file.component);
+    };
+    assert_eq!(first.content, Default::default());
+    assert_eq!(second.content.compressible, Some(10.0));
+    let own = second.content.over(file.content);
+    assert_ne!(own.compressible, file.content.compressible);
+    assert_eq!(
+        (own.dedupable, own.block, own.groups),
+        (
+            file.content.dedupable,
+            file.content.block,
+            file.content.groups
+        )
+    );
 }
 
 #[test]

@@ -224,6 +224,10 @@ fn options_of_transfers_are_those_published() {
             geometric,
         ];
         assert_eq!(found, expected, "{name} {of}");
+        let advice = flags
+            .fadvise
+            .map(|f| (f.sequential_percent, f.dontneed_percent));
+        assert_eq!(advice, (of == "GENOMICS").then_some((20.0, 100.0)), "{of}");
     }
 }
 
@@ -384,6 +388,61 @@ fn contents_are_the_workloads_unless_asked_for_otherwise() {
     );
     assert_eq!(content(Some(Content::Zero)), Content::Zero);
     assert_eq!(plan(SMALL, |_| ()).options.content, Content::Random);
+}
+
+/// Contents of the data files of each component.
+fn contents(plan: &Plan) -> Vec<Content> {
+    plan.groups
+        .iter()
+        .map(|group| plan.content_of_group(group))
+        .collect()
+}
+
+#[test]
+fn a_component_may_write_a_content_of_its_own() {
+    let (_, component) = SMALL.split_once("[[component]]").unwrap();
+    let second = component.replace("looker", "other");
+    let own = "[component.content]\ncompressible = 0\ngroups = 2\n";
+    let text = SMALL.replace(
+        "[run]",
+        "[content]\ncompressible = 50\ndedupable = 10\nblock = 8192\n\n[run]",
+    );
+    let text = format!("{text}\n[[component]]{second}\n{own}");
+    let blocks = |compressible_percent, groups| Content::Blocks {
+        compressible_percent,
+        dedupable_percent: 10.0,
+        block: 8192,
+        groups,
+    };
+    let mixed = plan(&text, |_| ());
+    assert_eq!(contents(&mixed), [blocks(50.0, 64), blocks(0.0, 2)]);
+    assert_eq!(mixed.contents(), contents(&mixed));
+    let set = plan(&text, |o| {
+        o.sets = vec![("looker.content.groups".into(), "3".into())]
+    });
+    assert_eq!(contents(&set), [blocks(50.0, 3), blocks(0.0, 2)]);
+    // The content of the command line replaces the contents of all components.
+    let zero = plan(&text, |o| o.content = Some(Content::Zero));
+    assert_eq!(zero.contents(), [Content::Zero]);
+    // Files of another content are made anew.
+    let tree = |plan: &Plan, id| Layout::new(plan, FilesetId(id)).unwrap().fingerprint();
+    let without = plan(&text.replace(own, ""), |_| ());
+    assert_eq!(tree(&mixed, 0), tree(&without, 0));
+    assert_ne!(tree(&mixed, 1), tree(&without, 1));
+}
+
+#[test]
+fn published_contents_belong_to_their_components() {
+    let published = |name: &str| contents(&builtin(name, |_| ()));
+    let blocks = |compressible_percent, dedupable_percent| Content::Blocks {
+        compressible_percent,
+        dedupable_percent,
+        block: 4096,
+        groups: 64,
+    };
+    assert_eq!(published("eda"), [blocks(50.0, 50.0), blocks(20.0, 40.0)]);
+    let two = blocks(2.0, 2.0);
+    assert_eq!(published("ai-image"), [two, two, two, Content::Random]);
 }
 
 #[test]

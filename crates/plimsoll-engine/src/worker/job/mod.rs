@@ -12,7 +12,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{
     FileId, Flushes, Job, JobWork, Layout, NameOp, Plan, Rng, Stream, Transfers, WorkerGroup,
 };
-use plimsoll_target::{FileOperation, FilesetEntry, OpenHow, OpenMode, Session};
+use plimsoll_target::{AccessAdvice, FileOperation, FilesetEntry, OpenHow, OpenMode, Session};
 use sequence::{Next, Sequence, Transfer, Way};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -348,7 +348,9 @@ impl<S: Session> Worker<S> {
         OpenHow {
             direct: transfers.is_some_and(|t| t.access.direct),
             dsync: transfers.is_some_and(|t| t.access.dsync && !t.access.mapped),
-            no_read_ahead: transfers.is_some_and(|t| t.access.no_read_ahead),
+            advice: transfers
+                .is_some_and(|t| t.access.no_read_ahead)
+                .then_some(AccessAdvice::Random),
             planned_size: layout.size(file),
             ..OpenHow::plain(mode)
         }

@@ -4,7 +4,7 @@ use super::choice::{Extent, PlacementBounds, block_alignment, whole_blocks};
 use super::{MixState, Position, Worker, WorkerExit};
 use crate::worker::context::OpSubject;
 use plimsoll_plan::{DIRECT_BLOCK, FileId};
-use plimsoll_target::{FileOperation, OpenHow, OpenMode, Session};
+use plimsoll_target::{AccessAdvice, FileOperation, OpenHow, OpenMode, Session};
 use rand::RngExt;
 
 impl MixState {
@@ -23,6 +23,19 @@ impl MixState {
     /// Draws whether the next transfer uses direct I/O.
     pub(super) fn is_direct(&mut self) -> bool {
         self.with_probability(self.program.mix.flags.direct_percent)
+    }
+
+    /// Draws the advice about a data file that is opened.
+    fn draw_advice(&mut self) -> Option<AccessAdvice> {
+        let advice = self.program.mix.flags.fadvise?;
+        self.with_probability(advice.sequential_percent)
+            .then_some(AccessAdvice::Sequential)
+    }
+
+    /// Draws whether a data file that is closed is advised as not needed.
+    fn draw_unneeded(&mut self) -> bool {
+        let advice = self.program.mix.flags.fadvise;
+        advice.is_some_and(|advice| self.with_probability(advice.dontneed_percent))
     }
 
     /// Draws a file of the working set; returns the file's number in the working set.
@@ -142,9 +155,17 @@ impl<S: Session> Worker<S> {
         let prepare = state.program.prepare;
         let slot = state.handles.make_room();
         if let Some(old) = self.slots[slot].handle.take() {
-            let close = self.session.close(old);
+            let unneeded = state.draw_unneeded();
+            let session = &mut self.session;
+            let close = async {
+                let advised = match unneeded {
+                    true => session.on_file(&old, FileOperation::AdviseUnneeded).await,
+                    false => Ok(0),
+                };
+                session.close(old).await.and(advised)
+            };
             self.context
-                .timed(prepare, OpSubject::NO_SUBJECT, |()| 0, close)
+                .timed(prepare, OpSubject::NO_SUBJECT, |_| 0, close)
                 .await?;
         }
         let lengthened = state.program.maps_data && state.size(member) == 0;
@@ -154,6 +175,7 @@ impl<S: Session> Worker<S> {
         };
         let how = OpenHow {
             direct,
+            advice: state.draw_advice(),
             planned_size: state.size(member),
             ..OpenHow::plain(mode)
         };

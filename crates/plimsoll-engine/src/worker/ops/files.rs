@@ -4,7 +4,7 @@ use super::took_effect;
 use crate::file_pool::Existence;
 use crate::worker::{Chosen, Slot, Worker, WorkerExit};
 use plimsoll_plan::{Access, FileRef, FilesetId, OnError, Value};
-use plimsoll_target::{OpenHow, OpenMode, Session};
+use plimsoll_target::{AccessAdvice, OpenHow, OpenMode, Session};
 
 impl<S: Session> Worker<S> {
     /// Chooses a file and opens the file into a slot; `false` if the open failed and failures are counted.
@@ -56,7 +56,7 @@ impl<S: Session> Worker<S> {
             truncate: false,
             direct: file.direct,
             dsync: file.dsync,
-            no_read_ahead: file.no_read_ahead,
+            advice: file.no_read_ahead.then_some(AccessAdvice::Random),
             planned_size: set.layout.size(at.file),
         }
     }

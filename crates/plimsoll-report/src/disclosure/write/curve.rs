@@ -2,6 +2,7 @@
 
 use super::{DisclosureInput, MeasuredPoint};
 use crate::disclosure::sut::Sut;
+use crate::suite_rules;
 use plimsoll_measure::curve::PointVerdict;
 use plimsoll_plan::{Criteria, Note, counted, show_duration};
 use plimsoll_results::{
@@ -23,6 +24,7 @@ impl DisclosureInput {
             unit: curve.metric_name().to_owned(),
             points: curve.measured().filter_map(point).collect(),
             criteria: criteria(curve.metric().map(|m| &m.criteria)),
+            rules: suite_rules::check(curve),
             scale: curve.scale(),
             environment: curve.environment.clone(),
             notes: notes(curve, &sut),
@@ -58,6 +60,7 @@ impl DisclosureInput {
             unit: mix.map_or("Ops/Sec".into(), |m| m.metric.clone()),
             points: point.into_iter().collect(),
             criteria: criteria(metric.map(|m| &m.criteria)),
+            rules: vec![],
             scale: mix.map_or(1.0, |m| m.scale),
             environment: run.environment.clone(),
             notes: run_notes(run, &sut),

@@ -4,17 +4,25 @@ use super::page::{Part, line, paragraphs, stated};
 use super::solution::{notes, section};
 use super::{DisclosureInput, FormSection, MeasuredPoint};
 use crate::disclosure::import::NO_FIGURE;
+use crate::suite_rules::RuleCheck;
 use plimsoll_results::Environment;
 
 /// Load points in detail, the measuring machine, and the notes at the end of the form.
 pub(super) fn sections(input: &DisclosureInput) -> Vec<FormSection> {
-    vec![
+    let mut sections = vec![
         section("Load Points", load_points(input)),
-        section("Criteria", criteria(&input.criteria)),
+        section("Criteria", list(&input.criteria)),
+    ];
+    if !input.rules.is_empty() {
+        let rules: Vec<String> = input.rules.iter().map(RuleCheck::to_string).collect();
+        sections.push(section("Rules of the Published Suite", list(&rules)));
+    }
+    sections.extend([
         section("Measuring Machine", machine(&input.environment)),
         notes("Other Notes", &input.sut.notes.other),
         section("Other Report Notes", report_notes(input)),
-    ]
+    ]);
+    sections
 }
 
 /// Offered and achieved rate of each point, and the criteria that the point failed.
@@ -56,9 +64,9 @@ fn row(p: &MeasuredPoint) -> Vec<String> {
     ]
 }
 
-fn criteria(criteria: &[String]) -> Vec<Part> {
-    let items = criteria.iter().map(|c| line(c));
-    let items: Vec<String> = items.filter(|c| !c.is_empty()).collect();
+fn list(items: &[String]) -> Vec<Part> {
+    let items = items.iter().map(|item| line(item));
+    let items: Vec<String> = items.filter(|item| !item.is_empty()).collect();
     match items.is_empty() {
         true => vec![],
         false => vec![Part::List(items)],

@@ -12,6 +12,7 @@ mod tests;
 use crate::disclosure::import::{GENERATED, NO_FIGURE, PERFORMANCE, rule_of};
 use crate::disclosure::model::{Disclosure, LoadPoint, Section};
 use crate::disclosure::sut::Sut;
+use crate::suite_rules::RuleCheck;
 pub(crate) use page::Part;
 use page::at_spaces;
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict};
@@ -32,6 +33,8 @@ pub struct DisclosureInput {
     pub points: Vec<MeasuredPoint>,
     /// Criteria of a valid point, each a sentence.
     pub criteria: Vec<String>,
+    /// Rules of the published suite, kept or broken; empty for a measurement without such rules.
+    pub rules: Vec<RuleCheck>,
     /// Fraction of the full data and rates that was measured; 1 is all.
     pub scale: f64,
     /// The system under test.
@@ -230,6 +233,12 @@ const FORMS: [(&str, &str, &[&str]); 8] = [
     ("ai-image", "Storage 2020", &["AI_IMAGE"]),
     ("genomics", "Storage 2020", &["GENOMICS"]),
 ];
+
+/// Whether the rules of SPEC SFS 2014 and SPECstorage Solution 2020 for load curves concern a built-in workload.
+pub(crate) fn has_suite_rules(workload: &str) -> bool {
+    let form = FORMS.iter().find(|(of, ..)| *of == workload);
+    form.is_some_and(|(_, form, _)| *form != "SFS 2008")
+}
 
 /// Name of a workload's metric in reports, such as `SFS 2014 VDA-style` for `vda`; never the name of a SPEC metric.
 ///

@@ -82,6 +82,7 @@ fn sample() -> DisclosureInput {
             "all processes together at least 95 % of their rate".into(),
             "no failed operation".into(),
         ],
+        rules: vec![],
         scale: 0.01,
         sut,
         environment: Environment {

@@ -56,7 +56,7 @@ impl<B: NfsBackend> NfsSession<B> {
         let open = &handle.open;
         match operation {
             // The NFS client caches no file data after a close.
-            FileOperation::DropCache => Ok(0),
+            FileOperation::DropCache | FileOperation::AdviseUnneeded => Ok(0),
             FileOperation::FlushData => self.fsync(handle).await.map(|()| 0),
             FileOperation::Truncate(len) => {
                 open.check_writable().map_err(|_| Errno::INVAL)?;

@@ -10,7 +10,9 @@ use crate::posix::handle::PosixHandle;
 use crate::posix::mix_syscalls::{attributes, size};
 use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks};
 use crate::session::Session;
-use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace};
+use crate::session_types::{
+    AccessAdvice, AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace,
+};
 use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Nanos;
@@ -157,9 +159,12 @@ impl Session for UringSession {
             }
         };
         let file = Arc::new(RingFile::new(fd));
-        if how.no_read_ahead {
-            let random = libc::POSIX_FADV_RANDOM;
-            self.operate(|calls| RingCall::advise(calls, &file, random))
+        if let Some(advice) = how.advice {
+            let advice = match advice {
+                AccessAdvice::Random => libc::POSIX_FADV_RANDOM,
+                AccessAdvice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+            };
+            self.operate(|calls| RingCall::advise(calls, &file, advice))
                 .await?;
         }
         Ok(file)
@@ -326,6 +331,12 @@ impl Session for UringSession {
                     self.operate(|calls| RingCall::advise(calls, file, unneeded))
                         .await?;
                 }
+                return Ok(0);
+            }
+            FileOperation::AdviseUnneeded => {
+                let unneeded = libc::POSIX_FADV_DONTNEED;
+                self.operate(|calls| RingCall::advise(calls, file, unneeded))
+                    .await?;
                 return Ok(0);
             }
             FileOperation::FlushData => {

@@ -152,6 +152,7 @@ impl Lowerer<'_> {
                 mean: (count as f64 / directories as f64).max(2.0),
                 gamma_shape: None,
             },
+            content: Some(self.content(&c.content)).filter(|own| *own != plan.options.content),
             grows: self.overrides.most.is_some(),
             letters: files.names.map(|n| Letters {
                 before: n.before,

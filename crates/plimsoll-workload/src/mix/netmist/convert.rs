@@ -2,7 +2,7 @@
 
 use super::{KEYS, NetmistWorkload, Number, OWN_OPERATIONS, TABLES};
 use crate::mix::model::{
-    self, Choice, Component, Content, File, Files, Metric, Operations, Transfers,
+    self, Choice, Component, ComponentContent, Content, File, Files, Metric, Operations, Transfers,
 };
 use crate::mix::values::{Size, Sizes};
 use plimsoll_diagnostics::Problem;
@@ -28,15 +28,10 @@ pub(super) fn file(workloads: Vec<NetmistWorkload>, name: &str) -> Result<File, 
             problems: &mut problems,
         };
         let own = reader.content();
-        if content.is_some_and(|first| first != own) {
-            reader.refuse(
-                "Percent compress",
-                "contents must be the same for all workloads of a file: Percent compress, Percent \
-                 dedup, Dedupe group count and the granule sizes",
-            );
+        let mut component = reader.component();
+        if own != *content.get_or_insert(own) {
+            component.content = own.into();
         }
-        content.get_or_insert(own);
-        let component = reader.component();
         let same = |c: &Component| c.name == component.name;
         if let Some(first) = components.iter().position(same) {
             let name = &component.name;
@@ -204,6 +199,7 @@ impl Reader<'_> {
             delay: model::NO_DELAY,
             arrivals: plimsoll_plan::Arrivals::default(),
             files: self.files(&ops),
+            content: ComponentContent::default(),
             mix,
             transfers,
         }
@@ -292,6 +288,7 @@ impl Reader<'_> {
             commit: self.percent("Percent write commit"),
             overwrite: true,
             keep_open: self.flag("LRU"),
+            fadvise: None,
         }
     }
 

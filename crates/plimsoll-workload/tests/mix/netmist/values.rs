@@ -160,8 +160,7 @@ fn bounds_of_values_are_possible_themselves() {
         Read elem 0 xfer max size => 0 1000000000000000, not -1 0.5 2000000000000000
         "#,
         |key, values| {
-            // The value is set in both workloads, because values of the contents must be equal for all workloads of a
-            // file.
+            // The value is set in both workloads: both use every key.
             let parsed = |value: &str| netmist::parse(&with_both(&[(key, value)]), "x");
             let (possible, not) = values.split_once(", not ").unwrap();
             for value in possible.split(' ') {
