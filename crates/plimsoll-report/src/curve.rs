@@ -18,9 +18,9 @@ const ABOUT: &str = "The load line is the highest load that was valid with all m
                      overall response time is the area under mean response time over load, divided by the \
                      range of loads (2008 rule: over throughput, from the origin); only valid points count.";
 
-/// Explanation above the rules.
-const ABOUT_RULES: &str = "Rules of SPEC's suite for load curves, checked on the points up to the highest valid load. \
-                           The workload is an open equivalent, and the curve is never a SPEC result.";
+/// Sentence before the rules of the published suite.
+const ABOUT_RULES: &str = "Rules of the published suite, for the points up to the highest valid load (the workload is an \
+                           open equivalent, and the curve is never a SPEC result):";
 
 /// The report on a curve.
 #[must_use]
@@ -55,9 +55,9 @@ pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
         .section("charts", "Load curve", charts);
     let rules = suite_rules::check(curve);
     if !rules.is_empty() {
-        let mut blocks = vec![Block::sentence(ABOUT_RULES)];
-        blocks.extend(rules.iter().map(RuleCheck::line));
-        document.section("rules", "Rules of the published suite", blocks);
+        let about = Block::sentence(ABOUT_RULES);
+        let rules = std::iter::once(about).chain(rules.iter().map(RuleCheck::line));
+        document.section("rules", "Rules of the published suite", rules.collect());
     }
     append(&mut document, &curve);
     let commands = [
