@@ -235,3 +235,43 @@ fn every_command_reads_the_same_contents() {
     let plan: Plan = serde_json::from_str(&plan).unwrap();
     assert_eq!(plan.options.content, HALF.parse().unwrap());
 }
+
+/// A mix whose second component writes contents of its own.
+const TWO_CONTENTS: &str = r#"
+metric = { name = "pairs" }
+run = { warmup = 0, time = 1 }
+
+[[component]]
+name = "unique"
+rate = 50
+mix = { write = 100 }
+files = { count = 40, size = "128k" }
+
+[[component]]
+name = "twin"
+rate = 50
+mix = { write = 60, write_rand = 40 }
+transfers = { align = "4k" }
+content = { compressible = 75, dedupable = 50, groups = 2 }
+files = { count = 40, size = "128k" }
+"#;
+
+#[test]
+fn components_of_a_mix_write_their_own_contents() {
+    let bench = Bench::on_tmpfs();
+    let mix = bench.path("pairs.toml");
+    std::fs::write(&mix, TWO_CONTENTS).unwrap();
+    let ended = bench.run_in_work(mix.to_str().unwrap(), &["--keep"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    for (files, duplicate, groups, ratio) in [
+        ("unique-data", 0.0, 0, 0.98..1.05),
+        ("twin-data", 0.5, 2, 3.2..4.2),
+    ] {
+        let found = Found::below(&bench.work().join(files));
+        assert!(found.blocks >= 1280, "{files}: {} blocks", found.blocks);
+        found.assert_duplicate(duplicate);
+        assert_eq!(found.groups(), groups, "{files}");
+        let is = found.ratio(bench.root());
+        assert!(ratio.contains(&is), "{files}: {is} to 1");
+    }
+}

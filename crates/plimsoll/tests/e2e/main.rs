@@ -46,6 +46,7 @@ mod md;
 mod md_caches;
 mod md_model;
 mod md_virtual;
+mod mix_calls;
 mod mixes;
 mod monitoring;
 mod nfs;
