@@ -9,8 +9,8 @@ use crate::md::options::{Options, PatternOptions};
 use crate::md::run_info::Position;
 use plimsoll_plan::{
     NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation, OperationId, Parameter,
-    Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Samples, Source, SourceKind,
-    Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
+    Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Rounds, Samples, Source,
+    SourceKind, Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -47,6 +47,31 @@ struct LoweredPattern {
 /// # Errors
 /// One sentence that states why the Plan is impossible, such as too many objects for the number of ranks.
 pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Result<Plan, String> {
+    lower_part(options, ranks, position, None)
+}
+
+/// Some stages of a pattern, as a run of their own among runs that share the files of the pattern.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Names of the stages that the run measures.
+    pub measured: &'a [&'a str],
+    /// Names of earlier stages that make the files of the pattern, unmeasured and without a stonewall.
+    pub prepares: &'a [&'a str],
+    /// Rounds that each rank completed when an earlier run made the files; `None` for a run that makes the files.
+    pub made: Option<u64>,
+}
+
+/// Makes the Plan of a part of a pattern, or of the whole pattern, as [`lower`] does. A run of a part leaves the files
+/// of the pattern.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_part(
+    options: &Options,
+    ranks: u32,
+    position: Option<&Position>,
+    part: Option<&Part<'_>>,
+) -> Result<Plan, String> {
     if ranks == 0 {
         return Err("a pattern needs at least one process".into());
     }
@@ -56,7 +81,10 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         PatternOptions::Mdtest(m) => io500::mdtest(options, m, ranks, &mut rows)?,
         PatternOptions::Ior(i) => io500::ior(options, i, ranks, &mut rows)?,
     };
-    let (pattern, mut parameters) = (lowered.pattern, lowered.parameters);
+    let (mut pattern, mut parameters) = (lowered.pattern, lowered.parameters);
+    if let Some(part) = part {
+        part.select(&mut pattern);
+    }
     let text = as_text(&parameters);
     let arguments = &options.arguments;
     if let Some(content) = arguments.content {
@@ -87,13 +115,44 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         notes: lowered.notes.into_iter().map(note).collect(),
         ..Plan::empty(name)
     };
-    plan.options.keep = pattern.leaves_objects;
+    plan.options.keep = pattern.leaves_objects && part.is_none();
     plan.options.drop_caches = options.cold;
     plan.options.content = arguments.content.unwrap_or_default();
     let program = Program::Pattern(Box::new(pattern));
     plan.groups = vec![WorkerGroup::new("rank", ranks, "rank", program)];
     plan.check().map_err(|e| e.to_string())?;
     Ok(plan)
+}
+
+impl Part<'_> {
+    /// Reduces a pattern to the stages of the part.
+    fn select(&self, pattern: &mut Pattern) {
+        let is_of = |names: &[&str], stage: &Stage| names.contains(&stage.name.as_str());
+        pattern
+            .stages
+            .retain(|stage| is_of(self.measured, stage) || is_of(self.prepares, stage));
+        for stage in &mut pattern.stages {
+            let prepares = is_of(self.prepares, stage);
+            if prepares {
+                (stage.warm_up, stage.stonewall) = (true, None);
+            }
+            let rounds = match &mut stage.work {
+                StageWork::Objects(work) => &mut work.rounds,
+                StageWork::Transfers(work) => &mut work.rounds,
+            };
+            match (*rounds, self.made) {
+                (Rounds::Made, Some(made)) => *rounds = Rounds::Count(made),
+                (Rounds::Count(_), Some(made)) if prepares => *rounds = Rounds::Count(made),
+                _ => {}
+            }
+        }
+        let makes = self.made.is_none() || !self.prepares.is_empty();
+        pattern.root_is = match makes {
+            true => RootHandling::New,
+            false => RootHandling::Kept,
+        };
+        pattern.leaves_objects = true;
+    }
 }
 
 /// A pattern of empty objects in the root directory; the run creates and removes the root.
