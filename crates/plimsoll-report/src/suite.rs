@@ -66,7 +66,7 @@ fn head(of: SeriesOf<'_, Suite>) -> Vec<Block> {
     let facts = vec![
         Figure::new("data", &suite.data_dir),
         Figure::new("target", &suite.target),
-        Figure::count(suite.ranks.into(), "rank", "ranks"),
+        Figure::count(suite.pattern_ranks.into(), "rank", "ranks"),
         Figure::new("stonewall", duration_text(suite.stonewall_s)),
         Figure::time("started", &of.started_at),
         Figure::new(&of.program.name, &of.program.version),

@@ -6,7 +6,7 @@ use crate::{io_choice, new_series};
 use plimsoll_plan::{Plan, shell_word};
 use plimsoll_report::suite::files;
 use plimsoll_results::{
-    Configuration, SeriesOf, SeriesRun, SeriesWriter, Suite, SuiteMode, SuitePhase,
+    Configuration, Series, SeriesOf, SeriesRun, SeriesWriter, Suite, SuiteMode, SuitePhase,
 };
 use plimsoll_workload::io500::{Circumstances, Config, Earlier, Mode, PHASES, Phase, Request};
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn request(suite: &Suite) -> Result<Request, CommandError> {
         SuiteMode::Extended => Mode::Extended,
     };
     let circumstances = Circumstances {
-        ranks: suite.ranks,
+        ranks: suite.pattern_ranks,
         ranks_per_host: suite.ranks_per_host,
         target: suite.target.clone(),
         keeps_files: plimsoll_target::keeps_files(&suite.target),
@@ -129,15 +129,31 @@ fn pause(dir: &str, phase: &str) -> String {
     format!("while [ -e {path} ]; do sleep 1; done")
 }
 
-/// Writes the files of a suite in IO500's forms into the directory of the series.
+/// Removes the directories that a suite made, unless they hold files.
+pub fn remove_made_dirs(series: &Series) {
+    let suite = series.as_suite().map(|of| of.figures);
+    let made = suite
+        .into_iter()
+        .flat_map(|suite| suite.made_dirs.iter().rev());
+    for dir in made {
+        // A directory with files of others stays.
+        let _ = std::fs::remove_dir(dir);
+    }
+}
+
+/// Writes the files of a suite in IO500's forms into the directory of the series. After the last phase, also removes the
+/// directories that the suite made, unless they hold files.
 ///
 /// # Errors
 /// If a file cannot be written.
-pub fn write_files(writer: &SeriesWriter) -> Result<(), plimsoll_results::ResultsError> {
+pub fn finish(writer: &SeriesWriter) -> Result<(), plimsoll_results::ResultsError> {
     let Some(of) = writer.series().as_suite() else {
         return Ok(());
     };
     let suite = of.figures;
+    if !of.state.can_resume() {
+        remove_made_dirs(writer.series());
+    }
     let dir = writer.dir().path().display().to_string();
     writer.write(files::SUMMARY_FILE, &files::summary(suite))?;
     writer.write(files::RESULT_FILE, &files::result(of, &dir))?;

@@ -72,7 +72,7 @@ pub fn report(writer: &SeriesWriter, layout: Layout) -> Result<String, CommandEr
 
 fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError> {
     let (series, dir) = (writer.series(), writer.dir());
-    io500::write_files(writer)?;
+    io500::finish(writer)?;
     if let Some(profile) = series.as_profile() {
         let sets = ProfileSet::read(profile, dir, None)?;
         if sets.len() > 1 {
@@ -207,7 +207,7 @@ fn suite_headline(suite: SeriesOf<'_, Suite>) -> String {
         duration_text(figures.stonewall_s),
         clock_note(suite.clock),
         figures.target,
-        ranks_of(figures.ranks),
+        ranks_of(figures.pattern_ranks),
     )
 }
 

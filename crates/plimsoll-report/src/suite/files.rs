@@ -78,7 +78,7 @@ fn pair(out: &mut String, key: &str, value: impl std::fmt::Display) {
 pub fn result(of: SeriesOf<'_, Suite>, result_dir: &str) -> String {
     let suite = of.figures;
     let mut out = String::from("[run]\n");
-    pair(&mut out, "procs", suite.ranks);
+    pair(&mut out, "procs", suite.pattern_ranks);
     pair(&mut out, "version", &suite.version);
     pair(&mut out, "config-hash", &suite.config_hash);
     pair(&mut out, "result-dir", result_dir);
@@ -108,7 +108,7 @@ pub fn result(of: SeriesOf<'_, Suite>, result_dir: &str) -> String {
                     "exe",
                     command(&of.configuration(run.configuration).plan),
                 );
-                figures(out, phase, run, suite.ranks);
+                figures(out, phase, run, suite.pattern_ranks);
             }
             for reason in &result.reasons {
                 out.push_str(&format!("; ERROR INVALID {reason}\n"));

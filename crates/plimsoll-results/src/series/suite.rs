@@ -31,7 +31,7 @@ pub struct Suite {
     /// URL of the target, without changes for single phases.
     pub target: String,
     /// Number of ranks: processes, or in virtual time workers of one process.
-    pub ranks: u32,
+    pub pattern_ranks: u32,
     /// Number of ranks on the machine of rank 0: the distance from the writer of a file of IOR to its reader.
     pub ranks_per_host: u32,
     /// Seed of the contents of all files.
@@ -44,6 +44,10 @@ pub struct Suite {
     pub pause_dir: Option<String>,
     /// Whether the result file has the times at which phases began and ended.
     pub shows_times: bool,
+    /// Directories that the suite made before its first phase, each before the directories below; the end of the suite
+    /// removes the directories that are empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made_dirs: Vec<String>,
     /// Sentences on the configuration that make every score invalid.
     pub reasons: Vec<String>,
     /// Phases of the mode, in order, with the phases that are not run.
@@ -517,13 +521,14 @@ mod tests {
             version: "io500-isc24_v3".into(),
             data_dir: String::new(),
             target: String::new(),
-            ranks: 1,
+            pattern_ranks: 1,
             ranks_per_host: 1,
             seed: 1,
             stonewall_s: 300.0,
             least_s: 300.0,
             pause_dir: None,
             shows_times: true,
+            made_dirs: vec![],
             reasons: vec![],
             phases: phases.collect(),
             repeated: vec![],

@@ -4,7 +4,7 @@ use super::config::{Checks, Config};
 use super::phases::{Mode, PHASES, Phase};
 use crate::md::{self, Arguments, Options, Part, PatternName};
 use plimsoll_diagnostics::Diagnostics;
-use plimsoll_plan::{Plan, parse_size};
+use plimsoll_plan::{Plan, counted, parse_size};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -544,7 +544,8 @@ fn check_find(config: &Config, section: &str, at: &Circumstances, checks: &mut C
     let other = |ranks: &u64| *ranks != u64::from(at.ranks);
     if let Some(ranks) = config.whole(section, "nproc").filter(other) {
         let why = format!("all {} ranks search", at.ranks);
-        let help = format!("leave `nproc` out, or start {ranks} ranks");
+        let started = counted(ranks, "rank", "ranks");
+        let help = format!("leave `nproc` out, or start {started}");
         checks.refuse(section, "nproc", &why, &help);
     }
     let own = "pfind-queue-length";

@@ -97,24 +97,44 @@ fn new(
         check_virtual_ranks(&args.manner.ranks, ranks)?;
     }
     let request = request(args, ranks, ranks_per_host)?;
-    let suite = suite(args, &request)?;
+    let mut suite = suite(args, &request)?;
     let root = request.result_dir();
     let first = io500::first_configuration(&request, &suite)?;
     if plimsoll_target::is_local(&args.target) {
-        make_data_dir(Path::new(&suite.data_dir))?;
+        suite.made_dirs = make_dirs(Path::new(&suite.data_dir))?;
     }
     let interval = first.plan.default_interval();
     let kind = SeriesKind::Suite(suite);
     let mut series =
         new_series::with_interval(kind, "io500", vec![first], interval, vec![], processes);
-    new_series::check_own(&mut series, &root)?;
+    if let Err(refused) = new_series::check_own(&mut series, &root) {
+        io500::remove_made_dirs(&series);
+        return Err(refused);
+    }
     Ok((series, root))
 }
 
-/// Makes the data directory with the directories above it, as IO500 does.
-fn make_data_dir(dir: &Path) -> Result<(), CommandError> {
-    std::fs::create_dir_all(dir)
-        .map_err(|e| CommandError::usage(format!("cannot make `{}`: {e}", dir.display())))
+/// Directories below the data directory that hold the files of mdtest one level deeper.
+const MDTEST_DIRS: [&str; 2] = ["mdtest-easy", "mdtest-hard"];
+
+/// Makes the data directory with the directories above it, and the directories of mdtest, as IO500 does; returns the
+/// directories that were missing, each before the directories below.
+fn make_dirs(data_dir: &Path) -> Result<Vec<String>, CommandError> {
+    let above: Vec<&Path> = data_dir.ancestors().collect();
+    let below = MDTEST_DIRS.map(|name| data_dir.join(name));
+    let all = above.into_iter().rev().map(Path::to_owned).chain(below);
+    let mut made = Vec::new();
+    for dir in all {
+        match std::fs::create_dir(&dir) {
+            Ok(()) => made.push(dir.display().to_string()),
+            Err(_) if dir.is_dir() => {}
+            Err(e) => {
+                let dir = dir.display();
+                return Err(CommandError::usage(format!("cannot make `{dir}`: {e}")));
+            }
+        }
+    }
+    Ok(made)
 }
 
 fn suite(args: &Io500Args, request: &Request) -> Result<Suite, CommandError> {
@@ -142,13 +162,14 @@ fn suite(args: &Io500Args, request: &Request) -> Result<Suite, CommandError> {
         version: format!("plimsoll-{}", env!("CARGO_PKG_VERSION")),
         data_dir: data_dir.display().to_string(),
         target: args.target.clone(),
-        ranks: at.ranks,
+        pattern_ranks: at.ranks,
         ranks_per_host: at.ranks_per_host,
         seed: at.seed,
         stonewall_s: request.stonewall().as_secs_f64(),
         least_s: request.least().as_secs_f64(),
         pause_dir: request.pause_dir().map(Into::into),
         shows_times: request.shows_times(),
+        made_dirs: vec![],
         reasons: request.reasons(),
         phases: phases.collect(),
         repeated: vec![],
