@@ -167,7 +167,7 @@ fn suite(args: &Io500Args, request: &Request) -> Result<Suite, CommandError> {
         seed: at.seed,
         stonewall_s: request.stonewall().as_secs_f64(),
         least_s: request.least().as_secs_f64(),
-        pause_dir: request.pause_dir().map(Into::into),
+        pause_dir: request.pause_dir().map(absolute).transpose()?,
         shows_times: request.shows_times(),
         made_dirs: vec![],
         reasons: request.reasons(),
@@ -177,6 +177,13 @@ fn suite(args: &Io500Args, request: &Request) -> Result<Suite, CommandError> {
         score: None,
         extended_score: None,
     })
+}
+
+/// A path of the configuration for a series that may be resumed from another directory.
+fn absolute(path: &str) -> Result<String, CommandError> {
+    let path = std::path::absolute(path)
+        .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
+    Ok(path.display().to_string())
 }
 
 fn group(group: Group) -> ScoreGroup {
