@@ -162,8 +162,8 @@ fn figures(out: &mut String, phase: &SuitePhase, run: &SeriesRun, ranks: u32) {
     ) {
         match phase.unit() {
             "GiB/s" => {
-                let all = u64::from(ranks) * figures.rounds.max(1);
-                let gib = figures.bytes as f64 * rounds as f64 / all as f64 / (1u64 << 30) as f64;
+                let all = f64::from(ranks) * figures.rounds.max(1) as f64;
+                let gib = figures.bytes as f64 * rounds as f64 / all / (1u64 << 30) as f64;
                 pair(out, "throughput-stonewall", format!("{:.2}", gib / seconds));
             }
             _ => pair(
