@@ -32,6 +32,7 @@
 mod file_pool;
 #[cfg(all(test, loom))]
 mod models;
+mod permutation;
 mod program;
 mod run;
 mod run_state;

@@ -54,9 +54,30 @@ pub(crate) struct StageRun {
     proposals: Mutex<BTreeMap<u32, u64>>,
     agreed: AtomicU64,
     changed: Broadcast,
+    exchange: Mutex<Exchange>,
     bell: Arc<ControllerWakeup>,
     /// Results of the ranks that have ended.
     done: Mutex<BTreeMap<u32, StageDone>>,
+}
+
+/// The bytes that a rank gives to all ranks, and whether the rank will give nothing more in the stage.
+pub(crate) type Gift = (Vec<u8>, bool);
+
+/// Exchanges of bytes between all ranks of a stage, one after the other. An exchange completes once every rank has given
+/// its bytes, so an exchange is also a barrier.
+#[derive(Default)]
+struct Exchange {
+    /// Whether another exchange may follow. No exchange follows after all ranks have given their last bytes, or after
+    /// a rank has ended without a gift.
+    is_open: bool,
+    /// The gifts of this process's ranks for the next exchange.
+    given: BTreeMap<u32, Gift>,
+    /// Number of this process's ranks that have ended.
+    ended: usize,
+    /// Number of completed exchanges.
+    completed: u64,
+    /// The bytes of all ranks in the last completed exchange, in rank order.
+    bytes: Arc<Vec<Vec<u8>>>,
 }
 
 /// Results of a rank in a stage that are not in the rank's recorder.
@@ -65,6 +86,8 @@ pub(crate) struct StageDone {
     pub(crate) begun: Nanos,
     pub(crate) ended: Nanos,
     pub(crate) rounds: u64,
+    /// Matching files of a search; `None` in other stages.
+    pub(crate) matches: Option<u64>,
     pub(crate) stonewall_rounds: Option<u64>,
     /// Time of the stonewall, in nanoseconds since the stage began.
     pub(crate) stonewall: Option<Nanos>,
@@ -107,9 +130,16 @@ impl StageRun {
             proposals: Mutex::default(),
             agreed: AtomicU64::new(NO_ROUND),
             changed: Broadcast::default(),
+            exchange: Mutex::default(),
             bell,
             done: Mutex::default(),
         }
+    }
+
+    /// Opens the exchanges, if the work of the stage needs exchanges.
+    pub(crate) fn with_exchanges(self, are_needed: bool) -> Self {
+        lock(&self.exchange).is_open = are_needed;
+        self
     }
 
     /// The pattern and the stage in progress.
@@ -150,6 +180,8 @@ impl StageRun {
     pub(crate) fn end(&self, rank: u32, done: StageDone) {
         let before = lock(&self.done).insert(rank, done);
         assert!(before.is_none(), "a rank ends a stage once");
+        lock(&self.exchange).ended += 1;
+        self.offer();
         // The rank may have ended without a proposal, for which the other ranks of this process must not wait. With
         // other processes, the controller proposes, after the controller has reported why the rank ended.
         if !self.others {
@@ -166,6 +198,83 @@ impl StageRun {
     pub(crate) fn agree(&self, rounds: u64) {
         self.agreed.store(rounds, SeqCst);
         self.changed.wake_all();
+    }
+
+    /// Number of completed exchanges.
+    pub(crate) fn completed_exchanges(&self) -> u64 {
+        lock(&self.exchange).completed
+    }
+
+    /// The gifts of this process's ranks for the next exchange, with `None` for a rank that has ended; `None` before
+    /// every rank has given or ended, unless `even_early`, and after the last exchange.
+    pub(crate) fn gifts(&self, even_early: bool) -> Option<Vec<Option<Gift>>> {
+        let exchange = lock(&self.exchange);
+        let given = exchange.given.len();
+        // A process without ranks takes part when its controller decides to.
+        let are_complete = self.ranks > 0 && given + exchange.ended >= self.ranks;
+        if !exchange.is_open || !(are_complete || even_early) {
+            return None;
+        }
+        let mut gifts: Vec<Option<Gift>> = exchange.given.values().cloned().map(Some).collect();
+        gifts.resize(self.ranks, None);
+        Some(gifts)
+    }
+
+    /// Completes an exchange with the gifts of all ranks, in rank order.
+    pub(crate) fn complete_exchange(&self, all: Vec<Option<Gift>>) {
+        let mut exchange = lock(&self.exchange);
+        exchange.given.clear();
+        exchange.is_open = all.iter().any(|gift| matches!(gift, Some((_, false))));
+        match all.into_iter().collect::<Option<Vec<Gift>>>() {
+            Some(all) => {
+                exchange.bytes = Arc::new(all.into_iter().map(|(bytes, _)| bytes).collect());
+                exchange.completed += 1;
+            }
+            None => exchange.is_open = false,
+        }
+        drop(exchange);
+        self.changed.wake_all();
+    }
+
+    /// Completes the next exchange, or asks the controller for the exchange with other processes, if all ranks of this
+    /// process have given or ended.
+    fn offer(&self) {
+        match self.gifts(false) {
+            None => {}
+            Some(_) if self.others => self.bell.ring(),
+            Some(all) => self.complete_exchange(all),
+        }
+    }
+
+    /// Gives bytes to all ranks, and waits for the bytes of all ranks, in rank order. `is_last` is true, for all ranks
+    /// alike, in the last exchange of the stage.
+    ///
+    /// # Errors
+    /// `Stopped` if the stage is over, or if a rank has ended without a gift.
+    pub(crate) async fn exchange(
+        &self,
+        lane: &Lane,
+        idle: &BlockedCount,
+        rank: u32,
+        bytes: Vec<u8>,
+        is_last: bool,
+    ) -> Result<Arc<Vec<Vec<u8>>>, Stopped> {
+        let before = {
+            let mut exchange = lock(&self.exchange);
+            if exchange.is_open {
+                exchange.given.insert(rank, (bytes, is_last));
+            }
+            exchange.completed
+        };
+        self.offer();
+        let look = || {
+            let exchange = lock(&self.exchange);
+            match exchange.completed > before {
+                true => Some(Ok(exchange.bytes.clone())),
+                false => (!exchange.is_open).then_some(Err(Stopped)),
+            }
+        };
+        self.changed.until(lane, idle, look).await?
     }
 
     /// Waits until the ranks agree on the largest number of rounds that a rank has completed.
@@ -224,6 +333,41 @@ mod tests {
         let failed = run(1, true);
         failed.end(0, StageDone::default());
         assert_eq!(failed.proposed(), None);
+    }
+
+    fn gift(run: &StageRun, rank: u32, text: &str, is_last: bool) {
+        let bytes = text.as_bytes().to_vec();
+        lock(&run.exchange).given.insert(rank, (bytes, is_last));
+        run.offer();
+    }
+
+    #[test]
+    fn exchanges_follow_each_other_until_all_ranks_give_their_last_bytes() {
+        let run = run(2, false).with_exchanges(true);
+        for (i, is_last) in [false, true].into_iter().enumerate() {
+            gift(&run, 1, "b", is_last);
+            assert_eq!(run.completed_exchanges(), i as u64);
+            gift(&run, 0, "a", is_last);
+            assert_eq!(run.completed_exchanges(), i as u64 + 1);
+            assert_eq!(*lock(&run.exchange).bytes, [b"a", b"b"]);
+            assert_eq!(lock(&run.exchange).is_open, !is_last);
+        }
+    }
+
+    #[test]
+    fn a_rank_that_ends_without_a_gift_closes_the_exchanges() {
+        let alone = run(2, false).with_exchanges(true);
+        gift(&alone, 1, "b", false);
+        alone.end(0, StageDone::default());
+        assert!(!lock(&alone.exchange).is_open);
+        assert_eq!(alone.completed_exchanges(), 0);
+        // With other processes, the controller takes part for the rank that ended.
+        let run = run(1, true).with_exchanges(true);
+        assert_eq!(run.gifts(false), None);
+        run.end(0, StageDone::default());
+        assert_eq!(run.gifts(false), Some(vec![None]));
+        run.complete_exchange(vec![None, Some((vec![1], false))]);
+        assert_eq!(run.gifts(true), None);
     }
 
     #[test]

@@ -305,7 +305,7 @@ fn a_stage_without_a_round_makes_the_result_invalid() {
         for (at, stage) in pattern(&mut plan).stages.iter_mut().enumerate() {
             match &mut stage.work {
                 StageWork::Objects(l) => change(at, l),
-                StageWork::Transfers(_) => unreachable!(),
+                StageWork::Transfers(_) | StageWork::Search(_) => unreachable!(),
             }
         }
         let (outcome, _) = try_run(&plan, "posix").unwrap();

@@ -16,8 +16,12 @@ pub struct RankStage {
     pub time_ns: Nanos,
     /// Time from the common start until every rank had finished, in nanoseconds.
     pub time_with_barrier_ns: Nanos,
-    /// Number of rounds that the rank completed in the stage.
+    /// Number of rounds that the rank completed in the stage; in a search, names of files in the directories that the
+    /// rank listed.
     pub rounds: u64,
+    /// Number of matching files that the rank found in a search; null in other stages.
+    #[serde(default)]
+    pub matches: Option<u64>,
     /// Number of rounds that the rank had completed at the stonewall; null if the stage ended before the stonewall.
     pub stonewall_rounds: Option<u64>,
     /// Time from the common start until the rank noticed the stonewall, in nanoseconds; null if the stage ended before

@@ -41,9 +41,9 @@ impl Pattern {
             sets: self.sets_made(),
             ..PatternNeeds::default()
         };
-        // `objects` is the number of whole objects after the stages so far; `files` and `bytes` are the files and bytes
-        // of stages with transfers.
-        let (mut objects, mut files, mut bytes) = (0i128, 0u128, 0u128);
+        // `objects` is the number of whole objects after the stages so far. The files and bytes of stages with transfers
+        // are separate for shared objects and objects of each rank: stages of one kind write the same objects.
+        let (mut objects, mut written) = (0i128, [(0u128, 0u128); 2]);
         for stage in &self.stages {
             match &stage.work {
                 StageWork::Objects(work) => match self.change(stage, work) {
@@ -54,14 +54,18 @@ impl Pattern {
                 StageWork::Transfers(t) => match (t.write, t.rounds, stage.stonewall) {
                     (false, ..) => {}
                     (true, Rounds::Count(n), None) => {
-                        files += self.files(t);
                         let each = u128::from(n) * u128::from(t.size);
-                        bytes += whole(each.saturating_mul(self.ranks.into()));
+                        let bytes = whole(each.saturating_mul(self.ranks.into()));
+                        let of_kind = &mut written[usize::from(t.strided)];
+                        *of_kind = (self.files(t), of_kind.1.max(bytes));
                     }
                     (true, ..) => most.open_ended = true,
                 },
+                StageWork::Search(_) => {}
             }
             let objects = objects.unsigned_abs();
+            let files: u128 = written.iter().map(|(files, _)| files).sum();
+            let bytes: u128 = written.iter().map(|(_, bytes)| bytes).sum();
             most.objects = most.objects.max(counted(objects + files));
             let all = objects.saturating_mul(of_object).saturating_add(bytes);
             most.bytes = most.bytes.max(all);

@@ -242,7 +242,7 @@ pub struct Stage {
     /// Warm-up: whether the stage only prepares later stages, and is not measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm_up: bool,
-    /// Work of each rank in the stage: operations on whole objects, or transfers.
+    /// Work of each rank in the stage: operations on whole objects, transfers, or a search.
     pub work: StageWork,
     /// Error policy of the stage: the effect of an operation that fails.
     pub on_error: OnError,
@@ -266,7 +266,7 @@ pub struct Stonewall {
     pub wear_out: bool,
 }
 
-/// Work of the ranks in a stage of a pattern: operations on whole objects, or transfers within objects.
+/// Work of the ranks in a stage of a pattern: operations on whole objects, transfers within objects, or a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageWork {
@@ -274,6 +274,8 @@ pub enum StageWork {
     Objects(ObjectLoop),
     /// Transfers within one object per rank, or within one object that all ranks share, as of IOR.
     Transfers(TransferLoop),
+    /// Search of a directory tree by all ranks together, as of IO500's find.
+    Search(TreeSearch),
 }
 
 /// Rounds of operations of a rank, one object of each data set per round.
@@ -410,9 +412,22 @@ pub struct TransferLoop {
     pub size: u64,
     /// Number of transfers of each rank in the stage.
     pub rounds: Rounds,
-    /// Whether all ranks share one object, in which transfer k of rank r is at offset `(k · ranks + r) · size`. If no
-    /// object is shared, each rank has an object of its own, in which transfer k is at offset `k · size`.
+    /// Number of transfers of a block. The blocks of an object are numbered; block s of a rank is its segment s.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub block: u64,
+    /// Whether all ranks share one object, in which block s of rank r is block number `s · ranks + r` of the object. If
+    /// no object is shared, each rank has an object of its own, in which block s of the rank is block number s.
     pub strided: bool,
+    /// Order of the transfers in the object.
+    #[serde(default, skip_serializing_if = "TransferOrder::is_sequential")]
+    pub order: TransferOrder,
+    /// Random choice of the rank whose object, or part of the shared object, is transferred; null if `owner` alone
+    /// determines the rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<RankOrder>,
+    /// Whether the ranks wait for each other after the open and before the close.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub barriers: bool,
     /// Row of the results for the open of the object by a rank.
     pub open: OperationId,
     /// Row of the results for the transfers, one read or write each.
@@ -423,13 +438,116 @@ pub struct TransferLoop {
     pub close: OperationId,
 }
 
+/// Order of a rank's transfers in an object (IOR's `-z`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TransferOrder {
+    /// One block after the other, and the transfers of a block by increasing offset.
+    #[default]
+    Sequential,
+    /// Every transfer once, in an order that the seed determines. In an object of one rank, the transfers of each block
+    /// are shuffled, in all blocks alike. In a shared object, the transfers of a segment are shuffled over all ranks.
+    Shuffled {
+        /// Seed of the order.
+        seed: u64,
+    },
+    /// Blocks at random block numbers of the whole object, possibly several times; the transfers of a block by
+    /// increasing offset. Reads stay within the size of the object at its open. The first block of a write, or in a
+    /// shared object of the first rank's write, is the last of the object, which so gets its whole size.
+    Random {
+        /// Seed of the block numbers, which also depend on the rank whose part is transferred.
+        seed: u64,
+    },
+}
+
+impl TransferOrder {
+    fn is_sequential(&self) -> bool {
+        *self == Self::Sequential
+    }
+}
+
+/// Random choice of the rank whose object is transferred (IOR's `-Z`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RankOrder {
+    /// A random rank, at least as far from the transferring rank as the shift `owner`. Ranks may choose the same rank.
+    Random {
+        /// Seed of the choices.
+        seed: u64,
+    },
+    /// A random permutation of the ranks.
+    Shuffled {
+        /// Seed of the permutation.
+        seed: u64,
+    },
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn is_one(n: &u64) -> bool {
+    *n == 1
+}
+
+/// Search of a directory tree by all ranks together, as of IO500's find. Each name of a file is a round of the stage.
+///
+/// The ranks list the directories of a level of the tree, and exchange the paths of the directories of the next level.
+/// Directory number i of a level, in the order of the ranks that found the directories, belongs to rank i modulo the
+/// number of ranks, so every directory is listed once, by one rank. After the last level, ranks with more names to stat
+/// than the mean give names to ranks with fewer, so the stats of one large directory are the work of all ranks. The
+/// waits for the other ranks at each level are part of a rank's time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TreeSearch {
+    /// Directory at the top of the tree, relative to the work directory.
+    pub top: RelPath,
+    /// Text that the name of a file must contain; every name contains the empty text.
+    pub name_contains: String,
+    /// Size of a matching file in bytes; null for any size.
+    pub size: Option<u64>,
+    /// Time before which a matching file must not have changed (`ctime`); null for any time.
+    pub changed_since: Option<ReferenceTime>,
+    /// Row of the results for the listing of a directory: open, read of all entries, close.
+    pub list: OperationId,
+    /// Row of the results for the stat of a file whose name matches; without operations if only names decide.
+    pub stat: OperationId,
+}
+
+impl TreeSearch {
+    /// Whether size or time of a file decides whether the file matches, so that files with a matching name need a stat.
+    #[must_use]
+    pub fn needs_stat(&self) -> bool {
+        self.size.is_some() || self.changed_since.is_some()
+    }
+}
+
+/// Reference of a comparison with the time of a file's last change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReferenceTime {
+    /// Time of the last change of the file with this path, relative to the work directory, by the file system's clock.
+    File(RelPath),
+    /// Nanoseconds since 1970.
+    UnixNs(i64),
+}
+
 impl StageWork {
     /// Whether the stage has rounds; a stage without steps only creates or removes the ranks' data sets.
     #[must_use]
     pub fn has_rounds(&self) -> bool {
         match self {
             Self::Objects(l) => !l.steps.is_empty(),
-            Self::Transfers(_) => true,
+            Self::Transfers(_) | Self::Search(_) => true,
+        }
+    }
+
+    /// Whether the ranks exchange bytes or wait for each other in the middle of the stage.
+    #[must_use]
+    pub fn needs_exchanges(&self) -> bool {
+        match self {
+            Self::Objects(_) => false,
+            Self::Transfers(t) => t.barriers,
+            Self::Search(_) => true,
         }
     }
 
@@ -445,6 +563,7 @@ impl StageWork {
                 let rows = [t.open, t.transfer, t.close];
                 rows.into_iter().chain(t.sync).for_each(visit);
             }
+            Self::Search(s) => [s.list, s.stat].into_iter().for_each(visit),
         }
     }
 }
@@ -476,10 +595,11 @@ impl Pattern {
     #[must_use]
     pub fn transfer_sizes(&self) -> Vec<u64> {
         let of_stage = |stage: &Stage| match &stage.work {
-            StageWork::Objects(_) => self.object_size,
-            StageWork::Transfers(t) => t.size,
+            StageWork::Objects(_) => Some(self.object_size),
+            StageWork::Transfers(t) => Some(t.size),
+            StageWork::Search(_) => None,
         };
-        let mut sizes: Vec<u64> = self.stages.iter().map(of_stage).collect();
+        let mut sizes: Vec<u64> = self.stages.iter().filter_map(of_stage).collect();
         sizes.sort_unstable();
         sizes.dedup();
         sizes

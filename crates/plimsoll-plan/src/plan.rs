@@ -557,11 +557,23 @@ impl Plan {
             if !(factor.is_finite() && factor >= 0.0) {
                 return wrong(format!("the waiting factor must be 0 or more, is {factor}"));
             }
-            let StageWork::Transfers(t) = &stage.work else {
-                continue;
+            let t = match &stage.work {
+                StageWork::Transfers(t) => t,
+                StageWork::Search(_) if stage.stonewall.is_some() => {
+                    return wrong("a search has no stonewall: the ranks search the whole tree");
+                }
+                StageWork::Search(_) | StageWork::Objects(_) => continue,
             };
             if t.size == 0 {
                 return wrong("a transfer must have at least 1 byte");
+            }
+            let segment = u128::from(t.block) * u128::from(pattern.ranks) * u128::from(t.size);
+            if t.block == 0 || segment > 1 << 62 {
+                return wrong(format!(
+                    "a block must have at least 1 transfer, and the blocks of all ranks at most 2^62 bytes; \
+                     the block has {} transfers",
+                    t.block
+                ));
             }
             if pattern.verify {
                 return wrong("only whole objects can be verified, not transfers");

@@ -492,8 +492,8 @@ pub trait Session {
     /// incomplete write, including the discarded writes.
     fn aio_abandon(&mut self) -> Vec<(u32, Nanos)>;
 
-    /// Names and kinds of the entries of the located directory, without `.` and `..`; used outside measured operations
-    /// only.
+    /// Names and kinds of the entries of the located directory, without `.` and `..`; of the measured operations, only
+    /// a search of a directory tree uses the names.
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;
 
     /// The whole contents of the located file, which is small; used outside measured operations only.

@@ -223,6 +223,18 @@ pub struct Attributes {
     pub kind: EntryKind,
     /// Size of a file in bytes; for a directory, the size that the file system reports.
     pub size: u64,
+    /// Time of the last change of attributes or contents (`ctime`), in nanoseconds since 1970, by the file system's
+    /// clock; `None` if the target knows no times.
+    pub changed_ns: Option<i64>,
+}
+
+impl Attributes {
+    /// A time of change as in `changed_ns`, from seconds and nanoseconds; times beyond the range become the range's end.
+    #[inline]
+    pub(crate) fn time(seconds: i64, nanoseconds: u32) -> Option<i64> {
+        let whole = seconds.saturating_mul(1_000_000_000);
+        Some(whole.saturating_add(i64::from(nanoseconds)))
+    }
 }
 
 /// Kinds of directory entry.

@@ -77,6 +77,7 @@ fn file_of(size: u64) -> Attributes {
     Attributes {
         kind: EntryKind::File,
         size,
+        changed_ns: None,
     }
 }
 

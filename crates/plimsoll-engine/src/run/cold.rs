@@ -6,6 +6,7 @@
 use super::EngineError;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::stage_state::RankStates;
+use crate::worker::owner_of;
 use plimsoll_plan::{
     FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, Rounds, StageProgress,
     StageWork,
@@ -143,10 +144,11 @@ impl PatternFiles<'_> {
                         self.touched_by(past, work, step, &mut all);
                     }
                 }
+                StageWork::Search(_) => {}
                 StageWork::Transfers(t) => {
                     let owner = match t.strided {
                         true => 0,
-                        false => t.owner.of(self.rank, 0, self.pattern.ranks),
+                        false => owner_of(t, self.rank, self.pattern.ranks),
                     };
                     all.push(ObjectRange {
                         owner,

@@ -81,7 +81,10 @@ impl LoadPhaseSpec<'_, '_> {
         let interval = self.settings.interval.as_nanos() as Nanos;
         let window = WindowState::following(interval, windows);
         let stage = self.stage.clone().map(|(stage, states)| {
+            let pattern = plan.pattern().expect("only patterns have stages");
+            let work = &pattern.stages[stage as usize].work;
             StageRun::new(stage, states, workers.len(), !team.is_alone(), bell.clone())
+                .with_exchanges(work.needs_exchanges())
         });
         let limits = Limits {
             events: own_event_rate(plan, workers),
@@ -535,9 +538,28 @@ impl<'a> LoadPhase<'a> {
                     .fail_unnamed(e.to_string(), self.shared.clock.now());
             }
         }
+        self.exchange(false);
         let proposed = self.shared.stage.as_ref().and_then(StageRun::proposed);
         if let Some(rounds) = proposed {
             self.agree_on_rounds(rounds);
+        }
+    }
+
+    /// Exchanges the bytes of the ranks with the other processes, as long as the ranks of this process wait for an
+    /// exchange; with `even_early`, until the last exchange, in which ranks of this process may take no part.
+    fn exchange(&mut self, even_early: bool) {
+        let Some(run) = self.shared.stage.as_ref() else {
+            return;
+        };
+        while let Some(mine) = run.gifts(even_early) {
+            match self.team.gather_at_all(mine) {
+                Ok(all) => run.complete_exchange(all.concat()),
+                Err(e) => {
+                    run.complete_exchange(vec![None]);
+                    self.shared
+                        .fail_unnamed(e.to_string(), self.shared.clock.now());
+                }
+            }
         }
     }
 

@@ -9,8 +9,8 @@ use super::{EngineError, Settings};
 use crate::run_state::data_set;
 use plimsoll_measure::{ClockKind, LongReplies, MIN_INTERVALS};
 use plimsoll_plan::{
-    ByteSum, Bytes, Cold, FileId, FilesetId, Layout, Phase, Plan, Requirement, SizeSummary, Until,
-    show_duration,
+    ByteSum, Bytes, Cold, FileId, FilesetId, Layout, Pattern, Phase, Plan, Requirement,
+    SizeSummary, StageWork, Until, show_duration,
 };
 use plimsoll_target::{DirectIo, Purpose, Space};
 use std::sync::Arc;
@@ -211,6 +211,14 @@ impl Preflight {
         let verifies = plan.options.verify || plan.pattern().is_some_and(|p| p.verify);
         if !pool.target.keeps_files() && verifies {
             self.refuse("this target stores no files, so there is nothing to verify");
+        }
+        let searches = |p: &Pattern| {
+            p.stages
+                .iter()
+                .any(|s| matches!(s.work, StageWork::Search(_)))
+        };
+        if !pool.target.keeps_files() && plan.pattern().is_some_and(searches) {
+            self.refuse("this target stores no files, so there is nothing to find");
         }
         if pool.target.keeps_files()
             && let Err(e) = pool.target.writable()

@@ -273,6 +273,15 @@ impl<'a> RankTeam<'a> {
         all.into_iter().collect()
     }
 
+    /// The values of all ranks in rank order, at every rank.
+    pub(crate) fn gather_at_all<V: Serialize + DeserializeOwned>(
+        &self,
+        mine: V,
+    ) -> Result<Vec<V>, EngineError> {
+        let all = self.gather(mine)?;
+        self.broadcast_from_root(all)
+    }
+
     /// Gathers the results of a stage at rank 0, which determines the progress of all ranks.
     fn merge_stage(
         &self,
@@ -393,7 +402,7 @@ fn advanced(
                 StageProgress::Made => states.made[at] = done.rounds,
             },
             StageWork::Transfers(t) if t.write => states.made[at] = done.rounds,
-            StageWork::Transfers(_) => {}
+            StageWork::Transfers(_) | StageWork::Search(_) => {}
         }
     }
     states

@@ -16,6 +16,7 @@ pub(crate) use self::context::{CapUsage, FileCursors, WorkerContext, WorkerExit,
 use self::context::{ExitReason, OpSubject};
 pub(crate) use job::JobState;
 use ops::took_effect;
+pub(crate) use pattern::owner_of;
 pub(crate) use sampling::CpuSampling;
 
 use crate::program::{Compiled, Instr};

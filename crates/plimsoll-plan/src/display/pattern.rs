@@ -2,8 +2,9 @@
 
 use super::names;
 use crate::{
-    Bytes, Count, ObjectLoop, ObjectOp, OnError, OperationId, Pattern, Plan, RankShift,
-    RootHandling, Rounds, Stage, StageProgress, StageWork, TransferLoop, counted, show_duration,
+    Bytes, Count, ObjectLoop, ObjectOp, OnError, OperationId, Pattern, Plan, RankOrder, RankShift,
+    ReferenceTime, RootHandling, Rounds, Stage, StageProgress, StageWork, TransferLoop,
+    TransferOrder, TreeSearch, counted, show_duration,
 };
 use std::fmt::{self, Formatter};
 
@@ -80,6 +81,7 @@ fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt:
     match &s.work {
         StageWork::Objects(l) => objects(f, plan, l)?,
         StageWork::Transfers(t) => transfers(f, plan, t)?,
+        StageWork::Search(s) => search(f, plan, s)?,
     }
     waits(f, alike)?;
     if let Some(wall) = s.stonewall {
@@ -184,10 +186,52 @@ fn transfers(f: &mut Formatter<'_>, plan: &Plan, t: &TransferLoop) -> fmt::Resul
         true => "strided over one shared object",
         false => "one after the other",
     };
-    let (size, owner) = (Bytes(t.size), shift(t.owner));
-    write!(f, "{number} {what} of {size} ({owner}), {place}")?;
+    let owner = match t.reorder {
+        None => shift(t.owner),
+        Some(RankOrder::Random { seed }) => format!("random rank, seed {seed}"),
+        Some(RankOrder::Shuffled { seed }) => format!("ranks shuffled, seed {seed}"),
+    };
+    write!(f, "{number} {what} of {} ({owner}), {place}", Bytes(t.size))?;
+    if t.block > 1 {
+        write!(f, " in blocks of {}", Count(t.block))?;
+    }
+    match t.order {
+        TransferOrder::Sequential => {}
+        TransferOrder::Shuffled { seed } => write!(f, ", shuffled by seed {seed}")?,
+        TransferOrder::Random { seed } => write!(f, ", blocks at random, seed {seed}")?,
+    }
+    if t.barriers {
+        f.write_str("; ranks meet after the open and before the close")?;
+    }
     if let Some(id) = t.sync {
         write!(f, "; then {}", names::row(plan, id))?;
     }
     Ok(())
+}
+
+fn search(f: &mut Formatter<'_>, plan: &Plan, s: &TreeSearch) -> fmt::Result {
+    let list = names::row(plan, s.list);
+    let top = match s.top.as_str() {
+        "" => "the work directory",
+        top => top,
+    };
+    write!(f, "all ranks together: {list} of each directory of {top}")?;
+    if s.needs_stat() {
+        write!(
+            f,
+            "; {} of each file that matches",
+            names::row(plan, s.stat)
+        )?;
+    }
+    if !s.name_contains.is_empty() {
+        write!(f, "; names with `{}`", s.name_contains)?;
+    }
+    if let Some(size) = s.size {
+        write!(f, "; files of {}", Bytes(size))?;
+    }
+    match &s.changed_since {
+        Some(ReferenceTime::File(path)) => write!(f, "; not changed before {path}"),
+        Some(ReferenceTime::UnixNs(ns)) => write!(f, "; not changed before {ns} ns of 1970"),
+        None => Ok(()),
+    }
 }

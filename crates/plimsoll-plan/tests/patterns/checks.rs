@@ -74,6 +74,28 @@ fn stages_have_numbers_in_their_ranges() {
         refusal(|_, p| p.stages.push(transfers(|t| t.size = 0))),
         "a transfer must have at least 1 byte"
     );
+    assert_eq!(
+        refusal(|_, p| p.stages.push(transfers(|t| t.block = 0))),
+        "a block must have at least 1 transfer, and the blocks of all ranks at most 2^62 bytes; the block has 0 \
+         transfers"
+    );
+    let search = TreeSearch {
+        top: RelPath::default(),
+        name_contains: String::new(),
+        size: None,
+        changed_since: None,
+        list: row("read"),
+        stat: row("stat"),
+    };
+    let walled = |p: &mut Pattern| {
+        let mut find = stage("find", StageWork::Search(search));
+        find.stonewall = stonewall(1, false);
+        p.stages.push(find);
+    };
+    assert_eq!(
+        refusal(|_, p| walled(p)),
+        "a search has no stonewall: the ranks search the whole tree"
+    );
     let verified = |p: &mut Pattern| {
         p.verify = true;
         p.stages.push(transfers(|_| ()));

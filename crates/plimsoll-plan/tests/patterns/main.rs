@@ -7,8 +7,9 @@ mod text;
 
 use plimsoll_plan::{
     Cold, Content, Fileset, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind,
-    OperationId, Pattern, PatternNeeds, Phase, Plan, Program, RankShift, RelPath, RootHandling,
-    Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop, Until, WorkerGroup,
+    OperationId, Pattern, PatternNeeds, Phase, Plan, Program, RankOrder, RankShift, ReferenceTime,
+    RelPath, RootHandling, Rounds, Samples, Stage, StageProgress, StageWork, Stonewall,
+    TransferLoop, TransferOrder, TreeSearch, Until, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -100,7 +101,11 @@ fn transfer_loop(rounds: Rounds, size: u64) -> TransferLoop {
         write: true,
         size,
         rounds,
+        block: 1,
         strided: false,
+        order: TransferOrder::Sequential,
+        reorder: None,
+        barriers: false,
         open: row("stat"),
         transfer: row("transfer"),
         sync: None,

@@ -78,6 +78,12 @@ fn transfers_need_the_files_and_bytes_that_they_write() {
         objects(Rounds::Count(1), &[CREATE]),
     ];
     assert_eq!(needs(all), known(4 + 1 + 12, (5 + 5 + 12) * 4096));
+    // A repetition writes the same files.
+    let again = vec![
+        transfers(|_| ()),
+        transfers(|t| t.rounds = Rounds::Count(1)),
+    ];
+    assert_eq!(needs(again), known(4, 5 * 4096));
 }
 
 #[test]

@@ -243,3 +243,48 @@ fn a_script_of_all_stages_is_one_line() {
     plan.script = [all.clone(), all].concat();
     assert_eq!(run(&plan).len(), 21);
 }
+
+#[test]
+fn orders_of_transfers_and_searches_are_printed() {
+    let mut random = transfer_loop(Rounds::Count(9), 4096);
+    random.write = false;
+    random.block = 3;
+    random.order = TransferOrder::Random { seed: 11 };
+    random.owner.constant = 2;
+    random.barriers = true;
+    let mut shuffled = transfer_loop(Rounds::Count(9), 4096);
+    shuffled.order = TransferOrder::Shuffled { seed: 5 };
+    shuffled.reorder = Some(RankOrder::Shuffled { seed: 6 });
+    shuffled.strided = true;
+    let mut chosen = transfer_loop(Rounds::Made, 4096);
+    chosen.reorder = Some(RankOrder::Random { seed: 7 });
+    let find = TreeSearch {
+        top: RelPath::default(),
+        name_contains: "01".into(),
+        size: Some(3901),
+        changed_since: Some(ReferenceTime::File(RelPath::new("stamp").unwrap())),
+        list: row("read"),
+        stat: row("stat"),
+    };
+    let names = TreeSearch {
+        top: RelPath::new("md").unwrap(),
+        name_contains: String::new(),
+        size: None,
+        changed_since: None,
+        ..find.clone()
+    };
+    let transfers = [random, shuffled, chosen].map(|t| stage("io", StageWork::Transfers(t)));
+    let searches = [find, names].map(|s| stage("find", StageWork::Search(s)));
+    assert_eq!(
+        shown(transfers.into_iter().chain(searches).collect()),
+        [
+            "io: 9 reads of 4 KiB (rank +2), one after the other in blocks of 3, blocks at random, seed 11; \
+             ranks meet after the open and before the close",
+            "io: 9 writes of 4 KiB (ranks shuffled, seed 6), strided over one shared object, shuffled by seed 5",
+            "io: as many as were made: writes of 4 KiB (random rank, seed 7), one after the other",
+            "find: all ranks together: read of each directory of the work directory; stat of each file that \
+             matches; names with `01`; files of 3.81 KiB; not changed before stamp",
+            "find: all ranks together: read of each directory of md",
+        ]
+    );
+}

@@ -299,6 +299,7 @@ mod tests {
         Attributes {
             kind: EntryKind::File,
             size,
+            changed_ns: None,
         }
     }
 

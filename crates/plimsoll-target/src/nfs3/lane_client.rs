@@ -68,6 +68,7 @@ impl From<v3::Attributes> for Attributes {
         Self {
             kind: a.kind.into(),
             size: a.size,
+            changed_ns: Self::time(a.changed.seconds.into(), a.changed.nanoseconds),
         }
     }
 }

@@ -180,6 +180,9 @@ impl TryFrom<Attributes> for session_types::Attributes {
             (Some(kind), Some(size)) => Ok(Self {
                 kind: kind.into(),
                 size,
+                changed_ns: a
+                    .changed
+                    .and_then(|time| Self::time(time.seconds as i64, time.nanoseconds)),
             }),
             _ => Err(OpError(Errno::BADMSG)),
         }

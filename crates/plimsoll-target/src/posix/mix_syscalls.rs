@@ -395,6 +395,7 @@ pub(crate) fn attributes(s: &rustix::fs::Stat) -> Attributes {
     Attributes {
         kind: kind_of(FileType::from_raw_mode(s.st_mode)),
         size: s.st_size as u64,
+        changed_ns: Attributes::time(s.st_ctime, s.st_ctime_nsec as u32),
     }
 }
 

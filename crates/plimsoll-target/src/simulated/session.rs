@@ -237,6 +237,7 @@ impl Session for SimulatedSession {
             Ok(Attributes {
                 kind: EntryKind::File,
                 size: store.size(file.0),
+                changed_ns: None,
             })
         })
         .await

@@ -170,12 +170,14 @@ impl Store {
             return Ok(Attributes {
                 kind: EntryKind::File,
                 size: self.size(*inode),
+                changed_ns: None,
             });
         }
         match self.dirs.contains(path) {
             true => Ok(Attributes {
                 kind: EntryKind::Dir,
                 size: 0,
+                changed_ns: None,
             }),
             false => Err(Errno::NOENT),
         }

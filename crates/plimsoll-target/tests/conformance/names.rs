@@ -1,8 +1,9 @@
 //! Operations on names and directories.
 
 use crate::support::{error, making, name};
-use plimsoll_target::{Attributes, EntryKind, ListTotals, OpenMode, Session};
+use plimsoll_target::{EntryKind, ListTotals, OpenMode, Session};
 use rustix::io::Errno;
+use std::os::unix::fs::MetadataExt;
 
 /// Sum of the lengths in bytes of the names' directory records (`struct linux_dirent64`). A record has two fields of 8
 /// bytes, a length of 2 bytes, a type of 1 byte, the name and its NUL byte, and is padded to a multiple of 8 bytes.
@@ -12,7 +13,7 @@ fn records<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> u64 {
 }
 
 on_files! {
-    /// `stat` returns the kind and the size of an entry, and follows no symbolic link at the end of a path.
+    /// `stat` returns the kind, the size and the time of change of an entry, and follows no symbolic link at the end of a path.
     async fn attributes(at, s) {
         at.file("f", &[7; 1234]);
         at.dir("d/e");
@@ -20,13 +21,18 @@ on_files! {
         at.link("l", "f");
         at.link("dangling", "nowhere");
         let f = name(&mut s, "f").stat().await.unwrap();
-        assert_eq!(f, Attributes { kind: EntryKind::File, size: 1234 });
+        assert_eq!((f.kind, f.size), (EntryKind::File, 1234));
+        if let Some(local) = at.local() {
+            let on_disk = std::fs::symlink_metadata(local.join("f")).unwrap();
+            let changed_ns = on_disk.ctime() * 1_000_000_000 + on_disk.ctime_nsec();
+            assert_eq!(f.changed_ns, Some(changed_ns));
+        }
         let g = name(&mut s, "d/e/g").stat().await.unwrap();
-        assert_eq!(g, Attributes { kind: EntryKind::File, size: 1 });
+        assert_eq!((g.kind, g.size), (EntryKind::File, 1));
         assert_eq!(name(&mut s, "d/e").stat().await.unwrap().kind, EntryKind::Dir);
         assert_eq!(name(&mut s, "").stat().await.unwrap().kind, EntryKind::Dir);
         let l = name(&mut s, "l").stat().await.unwrap();
-        assert_eq!(l, Attributes { kind: EntryKind::Link, size: 1 });
+        assert_eq!((l.kind, l.size), (EntryKind::Link, 1));
         assert_eq!(name(&mut s, "dangling").stat().await.unwrap().kind, EntryKind::Link);
         assert_eq!(error(name(&mut s, "missing").stat().await), Errno::NOENT);
         assert_eq!(error(name(&mut s, "f/g").stat().await), Errno::NOTDIR);

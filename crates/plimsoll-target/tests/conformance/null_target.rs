@@ -4,8 +4,7 @@ use crate::support::{Bench, Case, check_null, opened, take_all};
 use plimsoll_lane::{LaneKind, Stopped};
 use plimsoll_plan::OpKind;
 use plimsoll_target::{
-    Attributes, EntryKind, FileOperation, ListTotals, NameOperation, OpenHow, OpenMode, Session,
-    Target,
+    EntryKind, FileOperation, ListTotals, NameOperation, OpenHow, OpenMode, Session, Target,
 };
 
 const MS: u64 = 1_000_000;
@@ -67,11 +66,8 @@ impl Case for Operations {
         takes_time!(s.write(&h, 0, 1 << 40));
         takes_time!(s.append(&h, 1 << 40));
         takes_time!(s.fsync(&h));
-        let kind = EntryKind::File;
-        assert_eq!(
-            takes_time!(s.stat_handle(&h)),
-            Attributes { kind, size: 10_000 }
-        );
+        let found = takes_time!(s.stat_handle(&h));
+        assert_eq!((found.kind, found.size), (EntryKind::File, 10_000));
         s.on_file(&h, FileOperation::DropCache).await.unwrap();
         takes_time!(s.on_file(&h, FileOperation::Truncate(1)));
         takes_time!(s.on_file(&h, FileOperation::Lock { offset: 0, len: 1 }));

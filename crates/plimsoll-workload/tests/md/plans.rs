@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 fn objects(stage: &Stage) -> &ObjectLoop {
     match &stage.work {
         StageWork::Objects(work) => work,
-        StageWork::Transfers(_) => panic!("{} transfers", stage.name),
+        _ => panic!("{} has no operations on objects", stage.name),
     }
 }
 

@@ -44,7 +44,14 @@ impl LoadPhase<'_> {
         if self.shared.stage.is_none() || self.all_ended > 0 {
             return;
         }
+        // Every process makes the collective calls of a stage in the same order: the first exchange, the agreement on
+        // the rounds, and the other exchanges.
+        let run = self.shared.stage.as_ref();
+        if run.is_some_and(|run| run.completed_exchanges() == 0) {
+            self.exchange(true);
+        }
         self.agree_on_rounds(0);
+        self.exchange(true);
         if let Err(e) = self.team.barrier() {
             self.trouble.get_or_insert(e);
         }
@@ -118,6 +125,7 @@ impl LoadPhase<'_> {
             time_ns: (done.ended - done.begun).saturating_sub(done.waited),
             time_with_barrier_ns: self.all_ended.saturating_sub(done.begun),
             rounds: done.rounds,
+            matches: done.matches,
             stonewall_rounds: done.stonewall_rounds,
             stonewall_ns: done.stonewall,
             rows: rows.collect(),

@@ -1,6 +1,5 @@
 //! Workers of jobs: the workers of a process take the operations of the process in turn.
 
-mod permutation;
 mod sequence;
 
 use super::context::{ExitReason, OpSubject};

@@ -1,6 +1,6 @@
 //! The transfers and flushes of one process of a job, in order.
 
-use super::permutation::Permutation;
+use crate::permutation::Permutation;
 use plimsoll_plan::{FileOrder, Number, OffsetOrder, Rng, Spread, Stream, Transfers, Value, Zone};
 use rand::RngExt;
 use rand_distr::{Distribution as _, Normal, Zipf};

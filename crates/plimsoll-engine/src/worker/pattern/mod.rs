@@ -3,7 +3,11 @@
 mod content;
 mod fast_path;
 mod objects;
+mod offsets;
+mod search;
 mod transfers;
+
+pub(crate) use offsets::owner_of;
 
 use super::context::{ExitReason, StartedOp, WorkerExit, replaced};
 use super::{Worker, WorkerContext};
@@ -35,6 +39,8 @@ struct Rank<'a, S: Session> {
     done: StageDone,
     /// Owner, set and number of the located object; without a number, the located name is a set.
     at: (u32, u32, Option<u64>),
+    /// Path of the directory or file that a search has located; `None` in other stages.
+    path_in_tree: Option<Vec<u8>>,
     contents: Contents,
     /// Number of objects with wrong contents.
     mismatches: usize,
@@ -78,6 +84,7 @@ impl<S: Session> Worker<S> {
                 ..StageDone::default()
             },
             at: (rank, 0, None),
+            path_in_tree: None,
             contents,
             mismatches: 0,
         };
@@ -86,6 +93,7 @@ impl<S: Session> Worker<S> {
         let worked = match &stage.work {
             StageWork::Objects(work) => worker.objects(work).await,
             StageWork::Transfers(work) => worker.transfers(work).await,
+            StageWork::Search(work) => worker.search(work).await,
         };
         worker.done.ended = worker.context.lane.now();
         run.end(rank, worker.done);
@@ -121,7 +129,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// The rows of the stage, each with the maximum number of records.
+    /// The rows of the stage, each with the maximum number of records; no rows for a search, whose tree is unknown.
     fn expected_operations(&self) -> Vec<(u32, u64)> {
         let sets = u64::from(self.pattern.sets);
         match &self.stage.work {
@@ -131,6 +139,7 @@ impl<S: Session> Rank<'_, S> {
                 let dirs = l.make_sets.into_iter().chain(l.remove_sets);
                 steps.chain(dirs.map(|r| (r.0, sets))).collect()
             }
+            StageWork::Search(_) => vec![],
             StageWork::Transfers(t) => {
                 let once = [Some(t.open), t.sync, Some(t.close)];
                 let once = once.into_iter().flatten().map(|r| (r.0, 1));
@@ -230,8 +239,11 @@ impl<S: Session> Rank<'_, S> {
         self.context.failure(row, &self.path(), error)
     }
 
-    /// The path of the located object or set, relative to the work directory.
+    /// The path of the located object, set or name of a search, relative to the work directory.
     fn path(&self) -> Vec<u8> {
+        if let Some(path) = &self.path_in_tree {
+            return path.clone();
+        }
         let mut path = Vec::new();
         match self.at {
             (owner, set, Some(number)) => {

@@ -1,13 +1,14 @@
 //! Stages that transfer data within one object.
 
 use super::Rank;
+use super::offsets::{Offsets, owner_of};
 use crate::worker::WorkerExit;
-use plimsoll_plan::{Rounds, TransferLoop};
+use plimsoll_plan::{Bytes, Rounds, StageWork, TransferLoop, TransferOrder};
 use plimsoll_target::{OpenHow, OpenMode, Session, WritePlace};
 
 impl<S: Session> Rank<'_, S> {
     pub(super) async fn transfers(&mut self, work: &TransferLoop) -> Result<(), WorkerExit> {
-        let owner = work.owner.of(self.rank, 0, self.pattern.ranks);
+        let owner = owner_of(work, self.rank, self.pattern.ranks);
         let total = match work.rounds {
             Rounds::Made => self.run.states.made[owner as usize],
             rounds => self.max_rounds(rounds),
@@ -20,7 +21,7 @@ impl<S: Session> Rank<'_, S> {
         let how = OpenHow {
             create: work.write,
             direct: self.pattern.direct,
-            planned_size: self.planned(work, total),
+            planned_size: self.planned(work, owner, total),
             ..OpenHow::plain(if work.write {
                 OpenMode::Write
             } else {
@@ -36,7 +37,13 @@ impl<S: Session> Rank<'_, S> {
         let Some(handle) = handle else {
             return Ok(());
         };
-        let worked = self.body(work, owner, total, &handle).await;
+        if work.barriers {
+            self.exchange(&(), false).await?;
+        }
+        let mut worked = self.body(work, owner, total, &handle).await;
+        if work.barriers && worked.is_ok() {
+            worked = self.exchange(&(), true).await.map(drop);
+        }
         let begun = self.context.start(work.close.0);
         let closed = self.session.close(handle).await;
         let closed = self.finish(work.close.0, &begun, 0, closed);
@@ -44,12 +51,54 @@ impl<S: Session> Rank<'_, S> {
         closed.map(|_| ())
     }
 
-    /// The size of the object in bytes after `rounds` transfers of each rank.
-    fn planned(&self, work: &TransferLoop, rounds: u64) -> u64 {
-        let ranks = if work.strided { self.pattern.ranks } else { 1 };
+    /// The size in bytes that the object has, or will have: for a write after `total` transfers of each rank, otherwise
+    /// as the last stage before has written the object; if no stage before wrote, as after `total` transfers.
+    fn planned(&self, work: &TransferLoop, owner: u32, total: u64) -> u64 {
+        let before = &self.pattern.stages[..self.run.stage as usize];
+        let mut writes = before.iter().rev().filter_map(|stage| match &stage.work {
+            StageWork::Transfers(t) if t.write => Some(t),
+            _ => None,
+        });
+        let states = &self.run.states;
+        let (by, rounds) = match writes.next().filter(|_| !work.write) {
+            Some(written) if written.strided => (written, self.max_rounds(Rounds::Made)),
+            Some(written) => (written, states.made[owner as usize]),
+            None => (work, total),
+        };
+        let (rounds, ranks) = match by.strided {
+            true => (rounds.next_multiple_of(by.block), self.pattern.ranks),
+            false => (rounds, 1),
+        };
         rounds
-            .saturating_mul(work.size)
+            .saturating_mul(by.size)
             .saturating_mul(u64::from(ranks))
+    }
+
+    /// The offsets of the transfers. Blocks at random block numbers stay within the size of the open object, or, when
+    /// writing, within the size that the object will have.
+    async fn offsets(
+        &mut self,
+        work: &TransferLoop,
+        owner: u32,
+        total: u64,
+        handle: &S::Handle,
+    ) -> Result<Offsets, WorkerExit> {
+        let is_random = matches!(work.order, TransferOrder::Random { .. });
+        let extent = match is_random && !work.write {
+            true => match self.session.stat_handle(handle).await {
+                Ok(found) => found.size,
+                Err(e) => return Err(self.exit(work.open.0, self.error_text(e))),
+            },
+            false => self.planned(work, owner, total),
+        };
+        Offsets::new(work, owner, self.pattern.ranks, extent).ok_or_else(|| {
+            let block = Bytes(work.block * work.size);
+            let text = format!(
+                "the file has {}, less than one block of {block}",
+                Bytes(extent)
+            );
+            self.exit(work.transfer.0, text)
+        })
     }
 
     /// Passes the path of the object of `owner`, or of the object that all ranks share, to the session.
@@ -68,11 +117,7 @@ impl<S: Session> Rank<'_, S> {
         handle: &S::Handle,
     ) -> Result<(), WorkerExit> {
         let row = work.transfer.0;
-        let (stride, first) = if work.strided {
-            (u64::from(self.pattern.ranks), u64::from(owner))
-        } else {
-            (1, 0)
-        };
+        let offsets = self.offsets(work, owner, total, handle).await?;
         let (mut k, mut end) = (0, total);
         let mut agreed = self.stage.stonewall.is_none();
         loop {
@@ -85,7 +130,7 @@ impl<S: Session> Rank<'_, S> {
                 continue;
             }
             self.context.lane.yield_if_exhausted().await;
-            let offset = (k * stride + first) * work.size;
+            let offset = offsets.of(k);
             if work.write
                 && let Err(e) = self
                     .session

@@ -169,9 +169,11 @@ impl RingCalls {
     /// The attributes that the last stat operation has read.
     pub(super) fn attributes(&self) -> Attributes {
         let mode = u32::from(self.attributes.stx_mode);
+        let changed = self.attributes.stx_ctime;
         Attributes {
             kind: kind_of(FileType::from_raw_mode(mode)),
             size: self.attributes.stx_size,
+            changed_ns: Attributes::time(changed.tv_sec, changed.tv_nsec),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::md::options::{Io500, Options};
 use plimsoll_plan::{
     ObjectLoop, ObjectOp, OnError, OpKind, Parameter, Pattern, RelPath, Rounds, Stage,
-    StageProgress, StageWork, TransferLoop, pattern_names,
+    StageProgress, StageWork, TransferLoop, TransferOrder, pattern_names,
 };
 
 /// Directory below the pattern's root that contains the directories and files of mdtest. The name `test-dir.0-0` is
@@ -174,7 +174,11 @@ fn transfers(name: &str, i: &Io500, read_ahead: Option<i64>, rows: &mut RowTable
         write,
         size: i.size,
         rounds,
+        block: 1,
         strided: i.hard,
+        order: TransferOrder::Sequential,
+        reorder: None,
+        barriers: false,
         open: rows.id(row::OPEN, OpKind::Open),
         transfer: rows.id(transfer, kind),
         sync: write.then(|| rows.id(row::SYNC, OpKind::Fsync)),

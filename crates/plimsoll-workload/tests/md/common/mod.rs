@@ -68,6 +68,7 @@ pub fn stage(plan: &Plan, ranks: Vec<(u64, Vec<Did>)>) -> (Vec<RankStage>, Vec<O
             time_ns,
             time_with_barrier_ns: slowest,
             rounds: 10,
+            matches: None,
             stonewall_rounds: None,
             stonewall_ns: None,
             rows: own.iter().map(RankRow::from).collect(),

@@ -12,7 +12,7 @@ const ROUNDS: usize = 4;
 /// The function is a Feistel network over the smallest even number of bits that holds all numbers, repeated until the
 /// result is below `len`: at most four times on average, because the network has fewer than 4 · `len` values.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Permutation {
+pub(crate) struct Permutation {
     len: u64,
     /// Number of bits of each half of a number.
     half_bits: u32,
@@ -21,7 +21,7 @@ pub(super) struct Permutation {
 
 impl Permutation {
     /// The permutation of `len` numbers, at least 1 and at most 2⁶², that `stream` determines.
-    pub(super) fn new(len: u64, stream: Stream) -> Self {
+    pub(crate) fn new(len: u64, stream: Stream) -> Self {
         assert!((1..=1 << 62).contains(&len), "a permutation of {len}");
         let bits = u64::BITS - (len - 1).leading_zeros();
         Self {
@@ -32,7 +32,7 @@ impl Permutation {
     }
 
     /// The number to which the permutation maps `number`, which must be below the length.
-    pub(super) fn map(&self, number: u64) -> u64 {
+    pub(crate) fn map(&self, number: u64) -> u64 {
         debug_assert!(number < self.len, "{number} of {}", self.len);
         let mut mapped = self.network(number);
         while mapped >= self.len {
