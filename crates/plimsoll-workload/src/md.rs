@@ -19,6 +19,8 @@ pub use latency::LatencyFiles;
 pub use lines::Report;
 pub(crate) use lower::{BENCHMARK, CLEANUP, PRECREATE};
 pub use lower::{Part, lower, lower_part};
+pub(crate) use lower::{lower_stage, row};
+pub(crate) use options::MDTEST_HARD_SIZE;
 pub use options::{Io500, Options, PatternOptions, Phases, Place, Workbench};
 pub use results::position_after;
 pub use run_info::Position;

@@ -219,6 +219,7 @@ pub fn ranks(phase: &SuitePhase, run: &Run) -> Option<String> {
     match name {
         _ if name.starts_with("ior") => Some(of_ior(name, stage)),
         _ if name.starts_with("mdtest") => Some(of_mdtest(name, stage)),
+        _ if name.starts_with("find") => Some(of_find(stage)),
         _ => None,
     }
 }
@@ -255,6 +256,33 @@ fn of_ior(phase: &str, stage: &Stage) -> String {
         let [seconds, rate] = [seconds, rate].map(exponential);
         out.push_str(&format!(
             "{access},{},{seconds},{seconds},{rate},{rate}\n",
+            rank.rank
+        ));
+    }
+    out
+}
+
+fn of_find(stage: &Stage) -> String {
+    let seconds = stage
+        .ranks
+        .iter()
+        .map(|rank| rank.time_ns)
+        .max()
+        .unwrap_or(0) as f64
+        / 1e9;
+    let all: u64 = stage.ranks.iter().map(|rank| rank.rounds).sum();
+    let rate = if seconds > 0.0 {
+        all as f64 / seconds
+    } else {
+        0.0
+    };
+    let mut out = format!("runtime: {seconds:.6} rate: {rate:.6}\n");
+    out.push_str("rank, errors, unknown, found, total, checked\n");
+    for rank in &stage.ranks {
+        let errors: u64 = rank.rows.iter().map(|row| row.errors).sum();
+        let (found, total) = (rank.matches.unwrap_or(0), rank.rounds);
+        out.push_str(&format!(
+            "{}, {errors}, 0, {found}, {total}, {total}\n",
             rank.rank
         ));
     }

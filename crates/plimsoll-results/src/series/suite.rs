@@ -213,6 +213,7 @@ fn matches_of(pattern: &Pattern, stage: &Stage) -> Option<u64> {
     let work = &pattern.stages[stage.stage as usize].work;
     match work {
         StageWork::Objects(_) | StageWork::Transfers(_) => None,
+        StageWork::Search(_) => Some(stage.ranks.iter().filter_map(|rank| rank.matches).sum()),
     }
 }
 

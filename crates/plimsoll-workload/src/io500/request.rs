@@ -4,7 +4,10 @@ use super::config::{Checks, Config};
 use super::phases::{Mode, PHASES, Phase};
 use crate::md::{self, Arguments, Options, Part, PatternName};
 use plimsoll_diagnostics::Diagnostics;
-use plimsoll_plan::{Plan, counted, parse_size};
+use plimsoll_plan::{
+    OpKind, Plan, RankShift, ReferenceTime, RelPath, Rounds, StageWork, TransferLoop,
+    TransferOrder, TreeSearch, counted, parse_size,
+};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -89,13 +92,11 @@ impl Request {
             None if !self.at.keeps_files => {
                 return Some("the target keeps no files to search".into());
             }
+            None if phase.name == "find-easy" => "mdtest-easy-write".to_owned(),
             None => SEARCH_MAKER.into(),
             Some("mdworkbench") => "mdworkbench-create".to_owned(),
             Some(common) => format!("{common}-write"),
         };
-        if UNSUPPORTED.contains(&phase.name) {
-            return Some("Plimsoll has no such phase".into());
-        }
         let maker = PHASES
             .iter()
             .find(|made| made.name == maker && made.name != phase.name)?;
@@ -194,6 +195,7 @@ impl Request {
         let mut plan = match phase.common {
             Some("mdworkbench") => self.workbench(phase, earlier, again)?,
             Some("mdtest-easy" | "mdtest-hard") => self.mdtest(phase, earlier, again)?,
+            Some(_) if phase.name == RANDOM_READS => self.random_reads(phase)?,
             Some(_) => self.ior(phase, earlier)?,
             None => self.find(phase, earlier)?,
         };
@@ -232,18 +234,7 @@ impl Request {
         again: bool,
     ) -> Result<Plan, String> {
         let common = phase.common.expect("mdtest has common options");
-        let is_hard = common == "mdtest-hard";
-        let pattern = match is_hard {
-            true => PatternName::MdtestHard,
-            false => PatternName::MdtestEasy,
-        };
-        let options = Options::new(&Arguments {
-            files: self.config.whole(common, "n"),
-            stonewall_timer: Some(self.stonewall()),
-            offset: Some(1),
-            verify_read: is_hard && self.at.keeps_files,
-            ..self.arguments(pattern, common)
-        })?;
+        let options = self.mdtest_options(common)?;
         let write = format!("{common}-write");
         let make = ["make directories", write.as_str()];
         let part = match phase.name {
@@ -264,6 +255,35 @@ impl Request {
 
     fn ior(&self, phase: &Phase, earlier: EarlierPhases<'_>) -> Result<Plan, String> {
         let common = phase.common.expect("IOR has common options");
+        let options = self.ior_options(common, phase)?;
+        let made = match phase.is_timed {
+            true => None,
+            false => Some(self.made(common, earlier)?),
+        };
+        let part = Part {
+            measured: &[phase.name],
+            prepares: &[],
+            made,
+        };
+        md::lower_part(&options, self.at.ranks, None, Some(&part))
+    }
+
+    fn mdtest_options(&self, common: &str) -> Result<Options, String> {
+        let is_hard = common == "mdtest-hard";
+        let pattern = match is_hard {
+            true => PatternName::MdtestHard,
+            false => PatternName::MdtestEasy,
+        };
+        Options::new(&Arguments {
+            files: self.config.whole(common, "n"),
+            stonewall_timer: Some(self.stonewall()),
+            offset: Some(1),
+            verify_read: is_hard && self.at.keeps_files,
+            ..self.arguments(pattern, common)
+        })
+    }
+
+    fn ior_options(&self, common: &str, phase: &Phase) -> Result<Options, String> {
         let is_hard = common == "ior-hard";
         let (pattern, transfers, transfer_size) = match is_hard {
             true => (
@@ -276,24 +296,14 @@ impl Request {
                 (PatternName::IorEasy, Some(block / transfer), Some(transfer))
             }
         };
-        let options = Options::new(&Arguments {
+        Options::new(&Arguments {
             transfers,
             transfer_size,
             stonewall_timer: Some(self.stonewall()),
             offset: Some(i64::from(self.at.ranks_per_host % self.at.ranks)),
             direct: self.is_direct(common, phase.name),
             ..self.arguments(pattern, common)
-        })?;
-        let made = match phase.is_timed {
-            true => None,
-            false => Some(self.made(common, earlier)?),
-        };
-        let part = Part {
-            measured: &[phase.name],
-            prepares: &[],
-            made,
-        };
-        md::lower_part(&options, self.at.ranks, None, Some(&part))
+        })
     }
 
     /// Size of ior-easy in bytes; the checks have refused other texts.
@@ -369,16 +379,75 @@ impl Request {
         md::lower_part(&options, self.at.ranks, None, Some(&part))
     }
 
-    fn find(&self, phase: &Phase, _earlier: EarlierPhases<'_>) -> Result<Plan, String> {
-        Err(format!("`{}` is not supported", phase.name))
+    /// Random reads of the files of ior-easy, until the stonewall; all ranks then read as often as the fastest rank.
+    fn random_reads(&self, phase: &Phase) -> Result<Plan, String> {
+        let options = self.ior_options("ior-easy", phase)?;
+        let ahead = 2 * self.at.ranks_per_host % self.at.ranks;
+        let seed = self.at.seed;
+        let stonewall = Some(self.stonewall()).filter(|time| !time.is_zero());
+        md::lower_stage(&options, self.at.ranks, phase.name, stonewall, |rows| {
+            StageWork::Transfers(TransferLoop {
+                owner: RankShift {
+                    constant: i64::from(ahead),
+                    per_set: 0,
+                },
+                write: false,
+                size: RANDOM_READ_BYTES,
+                rounds: Rounds::Count(MOST_RANDOM_READS),
+                block: 1,
+                strided: false,
+                order: TransferOrder::Random { seed },
+                reorder: None,
+                barriers: false,
+                open: rows.id(md::row::OPEN, OpKind::Open),
+                transfer: rows.id(md::row::READ, OpKind::Read),
+                sync: None,
+                close: rows.id(md::row::CLOSE, OpKind::Close),
+            })
+        })
+    }
+
+    /// A search among the files of mdtest-easy, of mdtest-hard, or in the whole data directory.
+    fn find(&self, phase: &Phase, earlier: EarlierPhases<'_>) -> Result<Plan, String> {
+        let is_easy = phase.name == "find-easy";
+        let common = if is_easy {
+            "mdtest-easy"
+        } else {
+            "mdtest-hard"
+        };
+        let top = if phase.name == "find" { "" } else { common };
+        let top = RelPath::new(top).map_err(|e| e.to_string())?;
+        // IO500 takes the time after the easy writing phases, and matches only files that changed later.
+        let later = ["ior-hard-write", "mdtest-hard-write"]
+            .into_iter()
+            .find_map(earlier);
+        let since = later.map(|earlier| ReferenceTime::UnixNs(earlier.began_unix_ns));
+        let options = self.mdtest_options(common)?;
+        md::lower_stage(&options, self.at.ranks, phase.name, None, |rows| {
+            StageWork::Search(TreeSearch {
+                top,
+                name_contains: SEARCHED_NAME.into(),
+                size: (!is_easy).then_some(md::MDTEST_HARD_SIZE),
+                changed_since: since.filter(|_| !is_easy),
+                list: rows.id("list", OpKind::ListDir),
+                stat: rows.id(md::row::STAT, OpKind::Stat),
+            })
+        })
     }
 }
 
 /// Phase whose files a search matches.
 const SEARCH_MAKER: &str = "mdtest-hard-write";
 
-/// Phases that Plimsoll does not have.
-const UNSUPPORTED: &[&str] = &["find-easy", "find", "find-hard", "ior-rnd4K-easy-read"];
+/// Part of a name that the searches match, as `*01*`.
+const SEARCHED_NAME: &str = "01";
+
+/// Bytes of a random read, and maximum number of random reads of a rank.
+const RANDOM_READ_BYTES: u64 = 4096;
+const MOST_RANDOM_READS: u64 = 10_000_000;
+
+/// Phase of random reads.
+const RANDOM_READS: &str = "ior-rnd4K-easy-read";
 
 /// Iterations of MD-Workbench's benchmark, of which the last counts.
 const BENCH_ITERATIONS: u32 = 2;

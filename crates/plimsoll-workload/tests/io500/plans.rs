@@ -38,6 +38,7 @@ fn stages(plan: &Plan) -> Vec<(String, Rounds, bool)> {
     let rounds = |work: &StageWork| match work {
         StageWork::Objects(work) => work.rounds,
         StageWork::Transfers(work) => work.rounds,
+        StageWork::Search(_) => Rounds::Made,
     };
     stages
         .map(|s| (s.name.clone(), rounds(&s.work), s.warm_up))
@@ -131,7 +132,7 @@ fn ior_reads_what_ranks_of_the_next_machine_wrote() {
         let pattern = plan.pattern().unwrap().clone();
         match &pattern.stages[0].work {
             StageWork::Transfers(work) => (work.owner.of(0, 0, 4), work.rounds, pattern.direct),
-            StageWork::Objects(_) => panic!("{name}"),
+            StageWork::Objects(_) | StageWork::Search(_) => panic!("{name}"),
         }
     };
     assert_eq!(owner("ior-easy-write"), (0, Rounds::Count(8), true));
@@ -157,4 +158,39 @@ fn phases_without_files_are_not_run() {
     );
     assert_eq!(not_run("mdtest-hard-delete"), None);
     assert_eq!(not_run("mdworkbench-create"), None);
+}
+
+#[test]
+fn searches_and_random_reads_use_files_of_earlier_phases() {
+    let request = request("", 3);
+    for (name, top, size) in [
+        ("find-easy", "mdtest-easy", None),
+        ("find", "", Some(3901)),
+        ("find-hard", "mdtest-hard", Some(3901)),
+    ] {
+        let plan = plan(&request, name, false);
+        let pattern = plan.pattern().unwrap();
+        assert_eq!(
+            (pattern.root_is, pattern.stages.len()),
+            (RootHandling::Kept, 1)
+        );
+        let StageWork::Search(search) = &pattern.stages[0].work else {
+            panic!("{name}");
+        };
+        assert_eq!((search.top.as_str(), search.size), (top, size));
+        assert_eq!(search.name_contains, "01");
+        assert_eq!(search.changed_since.is_some(), size.is_some());
+    }
+    let plan = plan(&request, "ior-rnd4K-easy-read", false);
+    let stage = &plan.pattern().unwrap().stages[0];
+    let StageWork::Transfers(reads) = &stage.work else {
+        panic!("no transfers");
+    };
+    assert_eq!(
+        (reads.size, reads.write, reads.strided),
+        (4096, false, false)
+    );
+    // Twice 3 ranks further, modulo 4 ranks.
+    assert_eq!(reads.owner.of(0, 0, 4), 2);
+    assert!(stage.stonewall.unwrap().wear_out);
 }

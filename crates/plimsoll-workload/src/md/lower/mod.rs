@@ -72,19 +72,63 @@ pub fn lower_part(
     position: Option<&Position>,
     part: Option<&Part<'_>>,
 ) -> Result<Plan, String> {
+    let mut rows = RowTable::default();
+    let mut lowered = lowered(options, ranks, position, &mut rows)?;
+    if let Some(part) = part {
+        part.select(&mut lowered.pattern);
+    }
+    finished(options, ranks, lowered, rows, part.is_none())
+}
+
+/// Makes the Plan of a run with one stage, on the files of a pattern that an earlier run made; `work` makes the work of
+/// the stage. The run leaves the files.
+///
+/// # Errors
+/// As [`lower`].
+pub(crate) fn lower_stage(
+    options: &Options,
+    ranks: u32,
+    name: &str,
+    stonewall: Option<Duration>,
+    work: impl FnOnce(&mut RowTable) -> StageWork,
+) -> Result<Plan, String> {
+    let mut lowered = lowered(options, ranks, None, &mut RowTable::default())?;
+    let mut rows = RowTable::default();
+    let work = work(&mut rows);
+    let pattern = &mut lowered.pattern;
+    pattern.stages = vec![Stage {
+        stonewall: worn_out(stonewall),
+        ..stage(name, work, OnError::Stop)
+    }];
+    (pattern.root_is, pattern.leaves_objects) = (RootHandling::Kept, true);
+    finished(options, ranks, lowered, rows, false)
+}
+
+fn lowered(
+    options: &Options,
+    ranks: u32,
+    position: Option<&Position>,
+    rows: &mut RowTable,
+) -> Result<LoweredPattern, String> {
     if ranks == 0 {
         return Err("a pattern needs at least one process".into());
     }
-    let mut rows = RowTable::default();
-    let lowered = match &options.pattern {
-        PatternOptions::Workbench(w) => workbench::lower(options, w, ranks, position, &mut rows)?,
-        PatternOptions::Mdtest(m) => io500::mdtest(options, m, ranks, &mut rows)?,
-        PatternOptions::Ior(i) => io500::ior(options, i, ranks, &mut rows)?,
-    };
-    let (mut pattern, mut parameters) = (lowered.pattern, lowered.parameters);
-    if let Some(part) = part {
-        part.select(&mut pattern);
+    match &options.pattern {
+        PatternOptions::Workbench(w) => workbench::lower(options, w, ranks, position, rows),
+        PatternOptions::Mdtest(m) => io500::mdtest(options, m, ranks, rows),
+        PatternOptions::Ior(i) => io500::ior(options, i, ranks, rows),
     }
+}
+
+/// The checked Plan of a lowered pattern; `is_whole` for a run of all stages.
+fn finished(
+    options: &Options,
+    ranks: u32,
+    lowered: LoweredPattern,
+    rows: RowTable,
+    is_whole: bool,
+) -> Result<Plan, String> {
+    let (pattern, mut parameters) = (lowered.pattern, lowered.parameters);
     let text = as_text(&parameters);
     let arguments = &options.arguments;
     if let Some(content) = arguments.content {
@@ -115,7 +159,7 @@ pub fn lower_part(
         notes: lowered.notes.into_iter().map(note).collect(),
         ..Plan::empty(name)
     };
-    plan.options.keep = pattern.leaves_objects && part.is_none();
+    plan.options.keep = pattern.leaves_objects && is_whole;
     plan.options.drop_caches = options.cold;
     plan.options.content = arguments.content.unwrap_or_default();
     let program = Program::Pattern(Box::new(pattern));
@@ -139,6 +183,7 @@ impl Part<'_> {
             let rounds = match &mut stage.work {
                 StageWork::Objects(work) => &mut work.rounds,
                 StageWork::Transfers(work) => &mut work.rounds,
+                StageWork::Search(_) => continue,
             };
             match (*rounds, self.made) {
                 (Rounds::Made, Some(made)) => *rounds = Rounds::Count(made),
@@ -210,10 +255,10 @@ fn script(stages: &[Stage]) -> Vec<Phase> {
 
 /// Rows of the results, in the order of their first use.
 #[derive(Default)]
-struct RowTable(Vec<Operation>);
+pub(crate) struct RowTable(Vec<Operation>);
 
 impl RowTable {
-    fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
+    pub(crate) fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
         let found = self.0.iter().position(|o| o.name == name && o.kind == kind);
         let at = found.unwrap_or_else(|| {
             self.0.push(Operation {
