@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Kind", "Results", "load"]
 
 #: Kinds of results.
-Kind = Literal["run", "repeats", "curve", "search", "profile", "ab", "sweep"]
+Kind = Literal["run", "repeats", "curve", "search", "profile", "ab", "sweep", "suite"]
 
 #: Kinds of results by their document; a series states its kind.
 _KINDS: dict[str, Kind | None] = {"series.json": None, "run.json": "run"}

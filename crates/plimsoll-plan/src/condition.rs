@@ -384,7 +384,8 @@ impl Condition {
                 _ => (1.0, " s"),
             },
         };
-        let scaled = value * scale;
+        // The sum -0.0 + 0.0 is 0.0, so that no minus sign is shown.
+        let scaled = value * scale + 0.0;
         let keeps_side = |text: &String| {
             let shown = text.parse::<f64>().expect("the text is a decimal number");
             self.holds(shown / scale) == self.holds(value)

@@ -30,6 +30,27 @@ pub const fn fnv1a(hash: u64, byte: u8) -> u64 {
     (hash ^ byte as u64).wrapping_mul(0x0100_0000_01b3)
 }
 
+/// IO500's 32-bit checksum over pairs of a key and a value, which does not depend on the order of the pairs: the
+/// exclusive or of a rolling sum over the bytes of each key and value. Two equal pairs cancel each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PairHash(u32);
+
+impl PairHash {
+    /// Adds a pair of a key and a value.
+    pub fn add(&mut self, key: &str, value: &str) {
+        let bytes = key.bytes().chain(value.bytes());
+        // IO500 adds the bytes as signed characters.
+        let add = |sum: u32, byte: u8| sum.rotate_left(2).wrapping_add((byte as i8) as u32);
+        self.0 ^= bytes.fold(0, add);
+    }
+}
+
+impl std::fmt::Display for PairHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:X}", self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +73,36 @@ mod tests {
         let hash = |text: &str| text.bytes().fold(FNV1A_BASIS, fnv1a);
         assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(hash("foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    /// The scores of a published result (Helios, submission 708 of 2024), whose file states the checksum `A7748DEE`.
+    #[test]
+    fn the_checksum_of_a_published_result_is_recomputed() {
+        let pairs = [
+            ("version", "io500-isc24_v3"),
+            ("ior-easy-write", "352.803032"),
+            ("mdtest-easy-write", "119.113150"),
+            ("ior-hard-write", "5.996531"),
+            ("mdtest-hard-write", "66.621419"),
+            ("find", "2872.215129"),
+            ("ior-easy-read", "464.646333"),
+            ("mdtest-easy-stat", "415.688686"),
+            ("ior-hard-read", "227.682852"),
+            ("mdtest-hard-stat", "305.227639"),
+            ("mdtest-easy-delete", "96.720801"),
+            ("mdtest-hard-read", "114.129044"),
+            ("mdtest-hard-delete", "58.712616"),
+            ("MD", "192.355126"),
+            ("BW", "122.312630"),
+            ("SCORE", "153.386640"),
+        ];
+        let sum = |pairs: &mut dyn Iterator<Item = &(&str, &str)>| {
+            let mut hash = PairHash::default();
+            pairs.for_each(|(key, value)| hash.add(key, value));
+            hash.to_string()
+        };
+        assert_eq!(sum(&mut pairs.iter()), "A7748DEE");
+        assert_eq!(sum(&mut pairs.iter().rev()), "A7748DEE");
+        assert_ne!(sum(&mut pairs.iter().skip(1)), "A7748DEE");
     }
 }

@@ -48,6 +48,7 @@ pub mod repeats;
 pub mod run;
 pub mod series;
 pub mod simulation;
+pub mod suite;
 pub mod suite_rules;
 pub mod sweep;
 pub mod terminal;

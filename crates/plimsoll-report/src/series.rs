@@ -4,7 +4,7 @@ use crate::compare::ProfileSet;
 use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, or_dash, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, bounded, shown};
-use crate::{ab, client, curve, find, profile, repeats, sweep};
+use crate::{ab, client, curve, find, profile, repeats, suite, sweep};
 use plimsoll_measure::Stationarity;
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
@@ -30,6 +30,7 @@ pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsErr
         SeriesKind::Curve(figures) => curve::document(series.with(figures)),
         SeriesKind::Search(figures) => find::document(series.with(figures)),
         SeriesKind::Sweep(figures) => sweep::document(series.with(figures)),
+        SeriesKind::Suite(figures) => suite::document(series.with(figures)),
         SeriesKind::Profile(figures) => {
             let results = series.with(figures);
             profile::document(results, &ProfileSet::read(results, dir, shown)?)

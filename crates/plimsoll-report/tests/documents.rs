@@ -1,6 +1,6 @@
 //! Every text of a report appears in its terminal, Markdown and HTML rendering.
 
-use crate::fixtures::{SECOND, curve, paired, plan, profile, repeats, search, sweep};
+use crate::fixtures::{SECOND, curve, paired, plan, profile, repeats, search, suite, sweep};
 use crate::formats::{measured, system};
 use crate::series::{Made, made, of_curve, of_search};
 use plimsoll_measure::{
@@ -14,10 +14,12 @@ use plimsoll_report::html::chart::ChartOverlay;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::markdown::{self, escaped};
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{curve, find, profile, repeats, run, sweep as sweep_report};
+use plimsoll_report::{
+    curve, find, profile, repeats, run, suite as suite_report, sweep as sweep_report,
+};
 use plimsoll_results::{
     Annotations, HostFigures, MixFigures, Qualifier, QualifierKind, Run, ScheduledFigures,
-    SimulationFigures, read_runs,
+    ScoreGroup, SimulationFigures, read_runs,
 };
 
 /// No line is wrapped and no table broken.
@@ -318,6 +320,33 @@ fn a_profile_and_a_comparison_are_the_same_in_all_formats() {
     let runs = [Run::assemble(measured())];
     let sets = ["a|b", "<c>"].map(|name| RunSet { name, runs: &runs });
     assert_same(&compare::document(&of_runs(&sets, None)));
+}
+
+#[test]
+fn a_suite_is_the_same_in_all_formats() {
+    let phases = [
+        ("ior-easy-write", ScoreGroup::Bandwidth, None),
+        (
+            "find",
+            ScoreGroup::Metadata,
+            Some("the target keeps no files to search"),
+        ),
+        ("mdtest-easy-delete", ScoreGroup::Metadata, None),
+    ];
+    let made = made(suite(&phases), |_| Some((1000, 10, &["stalled"])));
+    let document = suite_report::document(made.series.as_suite().unwrap());
+    assert_same(&document);
+    let text = terminal::render(&document, LAYOUT);
+    for part in [
+        "config.ini, standard mode: complete, invalid",
+        "[SCORE ] Bandwidth 0.000000 GiB/s : IOPS 0.000000 kiops : TOTAL 0.000000 [INVALID]",
+        "find: not run: the target keeps no files to search",
+        "ior-easy-write: an earlier attempt did not end",
+        "invalid: `stonewall-time` is 1 s",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(text.matches("IO500-style, not an IO500 result").count(), 1);
 }
 
 #[test]

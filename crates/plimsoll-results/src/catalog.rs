@@ -213,7 +213,8 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
         SeriesKind::Repeats(_)
         | SeriesKind::Profile(_)
         | SeriesKind::Ab(_)
-        | SeriesKind::Sweep(_) => (None, None),
+        | SeriesKind::Sweep(_)
+        | SeriesKind::Suite(_) => (None, None),
     };
     let qualifiers = series.runs.iter().flat_map(|run| &run.qualifiers);
     let has_loads = matches!(kind, Kind::Curve | Kind::Search);

@@ -26,6 +26,8 @@ pub enum Kind {
     Ab,
     /// A sweep: a series of runs over the values of parameters.
     Sweep,
+    /// An IO500-style suite: a series of phases, with scores.
+    Suite,
 }
 
 impl Kind {
@@ -49,6 +51,7 @@ impl Kind {
             Self::Profile => "a profile",
             Self::Ab => "a paired comparison",
             Self::Sweep => "a sweep",
+            Self::Suite => "an IO500-style suite",
         }
     }
 

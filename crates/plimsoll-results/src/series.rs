@@ -1,5 +1,5 @@
 //! A series of runs in `series.json`: repeated runs, a load curve, a search for a load line, a profile, a paired
-//! comparison, a sweep.
+//! comparison, a sweep, a suite.
 //!
 //! The next run of a series is a function of its runs so far: [`Series::next`] asks the [`Strategy`] of the series'
 //! kind. An interrupted or killed series is therefore resumed by reading its document.
@@ -16,6 +16,7 @@ mod run;
 mod search;
 mod settle;
 mod stop;
+mod suite;
 mod sweep;
 mod values;
 mod writer;
@@ -36,6 +37,9 @@ pub use search::{
 };
 pub use settle::{SettleRule, Settling, Unrest};
 pub use stop::STOP_AFTER_INVALID;
+pub use suite::{
+    PhaseFigures, PhaseResult, ScoreGroup, Suite, SuiteMode, SuitePhase, SuiteScore, suite_figure,
+};
 pub use sweep::{MAX_CELLS, Sweep, VariedParameter};
 pub use values::{SearchStart, VariedNumbers, VariedUnit, values_of};
 pub use writer::SeriesWriter;
@@ -49,7 +53,7 @@ use plimsoll_plan::{BusinessMetric, Count, Note, Plan, WorkDirSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use strum::Display;
 
 /// Contents of `series.json`: the runs that form one result, and the rule that chooses the next run.
@@ -116,6 +120,8 @@ pub enum SeriesKind {
     /// A sweep: a run of one workload for each value of a parameter, or for each combination of the values of several
     /// parameters.
     Sweep(Sweep),
+    /// An IO500-style suite: a run for each phase.
+    Suite(Suite),
 }
 
 /// State of a series, which says whether runs are missing and what ended the series.
@@ -252,6 +258,15 @@ impl Series {
         }
     }
 
+    /// The series with its rule and figures as a suite; `None` for other kinds.
+    #[must_use]
+    pub fn as_suite(&self) -> Option<SeriesOf<'_, Suite>> {
+        match &self.kind {
+            SeriesKind::Suite(figures) => Some(self.with(figures)),
+            _ => None,
+        }
+    }
+
     /// The series with its rule and figures as a profile; `None` for other kinds.
     #[must_use]
     pub fn as_profile(&self) -> Option<SeriesOf<'_, Profile>> {
@@ -291,6 +306,7 @@ impl SeriesKind {
             Self::Profile(profile) => profile,
             Self::Ab(paired) => paired,
             Self::Sweep(sweep) => sweep,
+            Self::Suite(suite) => suite,
         }
     }
 
@@ -302,6 +318,7 @@ impl SeriesKind {
             Self::Profile(profile) => profile,
             Self::Ab(paired) => paired,
             Self::Sweep(sweep) => sweep,
+            Self::Suite(suite) => suite,
         }
     }
 
@@ -315,6 +332,7 @@ impl SeriesKind {
             Self::Profile(_) => Kind::Profile,
             Self::Ab(_) => Kind::Ab,
             Self::Sweep(_) => Kind::Sweep,
+            Self::Suite(_) => Kind::Suite,
         }
     }
 }
@@ -360,6 +378,26 @@ impl Series {
     #[must_use]
     pub fn shares_files(&self) -> bool {
         self.kind.strategy().shares_files(self)
+    }
+
+    /// Directories of the files that the runs share: the work directory of the first configuration, or in a suite the
+    /// guarded directories of all phases.
+    #[must_use]
+    pub fn shared_directories(&self) -> Vec<PathBuf> {
+        if self.as_suite().is_none() {
+            return vec![self.first_plan().work_dir.dir.clone()];
+        }
+        let mut directories = Vec::new();
+        for configuration in &self.configurations {
+            let work_dir = &configuration.plan.work_dir;
+            let guards = work_dir.guards.iter();
+            for directory in guards.map(|guard| work_dir.dir.join(guard.as_str())) {
+                if !directories.contains(&directory) {
+                    directories.push(directory);
+                }
+            }
+        }
+        directories
     }
 
     /// Whether the files of all configurations are in one work directory of one target.

@@ -9,9 +9,9 @@ use plimsoll_plan::{
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
     Outcome, PairedComparison, PrimaryFigure, ProcessCounts, Profile, Reason, Recipe, Repeats, Run,
-    RunDir, STOP_AFTER_INVALID, ScheduleCounts, SearchRules, SearchedParameter, Series, SeriesKind,
-    SeriesRun, SeriesState, SeriesWriter, Side, SparseInterval, Step, Sweep, Target,
-    VariedParameter, Verdict,
+    RunDir, STOP_AFTER_INVALID, ScheduleCounts, ScoreGroup, SearchRules, SearchedParameter, Series,
+    SeriesKind, SeriesRun, SeriesState, SeriesWriter, Side, SparseInterval, Step, Suite, SuiteMode,
+    SuitePhase, Sweep, Target, VariedParameter, Verdict,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -334,6 +334,50 @@ pub fn search_over_parameter() -> Series {
         SeriesKind::Search(LoadSearch::over(parameter, rules)),
         vec![first],
     )
+}
+
+/// A suite of phases, each with the reason why the phase is not run, and a configuration for each phase that is run.
+pub fn suite(phases: &[(&str, ScoreGroup, Option<&str>)]) -> Series {
+    let phase = |(name, group, not_run): &(&str, ScoreGroup, Option<&str>)| SuitePhase {
+        name: (*name).into(),
+        group: *group,
+        is_extended: false,
+        is_timed: name.ends_with("write"),
+        is_unrepeatable: name.ends_with("write") || name.ends_with("delete"),
+        not_run: not_run.map(Into::into),
+    };
+    let phases: Vec<SuitePhase> = phases.iter().map(phase).collect();
+    let configurations = phases.iter().filter(|phase| phase.runs());
+    let configurations = configurations.map(|phase| Configuration {
+        name: phase.name.clone(),
+        ..configuration(plan())
+    });
+    let configurations = configurations.collect();
+    let suite = Suite {
+        mode: SuiteMode::Standard,
+        file: "config.ini".into(),
+        text: String::new(),
+        complete: String::new(),
+        config_hash: "1".into(),
+        version: "plimsoll-0".into(),
+        data_dir: "/data".into(),
+        target: "null".into(),
+        pattern_ranks: 2,
+        ranks_per_host: 2,
+        seed: SEED,
+        stonewall_s: 1.0,
+        least_s: 300.0,
+        pause_dir: None,
+        shows_times: true,
+        made_dirs: vec![],
+        reasons: vec!["`stonewall-time` is 1 s, and the rules require 300 s".into()],
+        phases,
+        repeated: vec![0],
+        results: vec![],
+        score: None,
+        extended_score: None,
+    };
+    series(SeriesKind::Suite(suite), configurations)
 }
 
 /// The next run of a series.

@@ -18,6 +18,7 @@ use plimsoll_results::{
     Settling, Step,
 };
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 /// Driver of a series at rank 0, which makes the runs one after another or by concurrent processes.
 pub struct SeriesDriver<'a> {
@@ -92,6 +93,9 @@ pub fn drive(
 ) -> Result<SeriesWriter, SeriesError> {
     let mut driver = SeriesDriver::new(context);
     if let Err(e) = driver.list_earlier(&mut writer) {
+        return Err(driver.end_without_results(e, &writer));
+    }
+    if let Err(e) = driver.begin_again(&mut writer) {
         return Err(driver.end_without_results(e, &writer));
     }
     let ahead = Ahead::new(&writer, jobs, driver.context.per_rank);
@@ -175,6 +179,30 @@ impl<'a> SeriesDriver<'a> {
             && let Some(run) = writer.unlisted(&next)
         {
             writer.add(run)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of a phase of a suite that an earlier process began and did not complete, so that the phase
+    /// begins again. Files that could not be removed make the phase refuse its directory.
+    fn begin_again(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
+        if writer.is_new() {
+            return Ok(());
+        }
+        let mut begun = None;
+        writer.change(|series| begun = series.take_back_phase())?;
+        let Some(begun) = begun.filter(|c| plimsoll_target::keeps_files(&c.target.url)) else {
+            return Ok(());
+        };
+        self.host()
+            .progress("removing the files of an incomplete phase");
+        let work_dir = &begun.plan.work_dir;
+        for guard in &work_dir.guards {
+            let dir = work_dir.dir.join(guard.as_str());
+            match self.end_claim_of(&dir, &begun.target.url, false) {
+                Ok(left) => left.iter().for_each(|text| self.host().warn(text)),
+                Err(e) => self.host().warn(&e),
+            }
         }
         Ok(())
     }
@@ -386,23 +414,30 @@ impl SeriesDriver<'_> {
         }
     }
 
-    /// Releases the claim of the work directory and removes the files, unless `stays`. Returns a sentence per file that
-    /// could not be removed.
+    /// Releases the claims of the shared directories and removes the files, unless `stays`. Returns a sentence per file
+    /// that could not be removed.
     fn end_claim(&self, series: &Series, stays: bool) -> Result<Vec<String>, String> {
         let target = &series.first_target().url;
         if !plimsoll_target::keeps_files(target) {
             return Ok(vec![]);
         }
-        let host = self.host();
-        host.note(StateChange::Removal(!stays));
+        self.host().note(StateChange::Removal(!stays));
+        let directories = series.shared_directories();
+        let ends = directories
+            .iter()
+            .map(|dir| self.end_claim_of(dir, target, stays));
+        let ended: Result<Vec<Vec<String>>, String> = ends.collect();
+        self.host().note(StateChange::Removal(false));
+        Ok(ended?.concat())
+    }
+
+    /// Releases the claim of a directory and removes the files, unless `stays`.
+    fn end_claim_of(&self, dir: &Path, target: &str, stays: bool) -> Result<Vec<String>, String> {
         let settings = Settings {
-            target: target.clone(),
+            target: target.to_owned(),
             ..Settings::default()
         };
-        let dir = &series.first_plan().work_dir.dir;
-        let ended = plimsoll_engine::end_claim(dir, &settings, stays, host.stop());
-        host.note(StateChange::Removal(false));
-        match ended {
+        match plimsoll_engine::end_claim(dir, &settings, stays, self.host().stop()) {
             Ok(left) => Ok(left.unremoved),
             Err(e) if stays => Err(format!("the directory could not be released: {e}")),
             Err(e) => Err(format!("the files could not be removed: {e}")),

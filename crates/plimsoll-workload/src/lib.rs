@@ -3,6 +3,7 @@
 //! - [`wml`]: Filebench's Workload Model Language;
 //! - [`mix`]: operation mixes in TOML, and netmist's custom workload files;
 //! - [`fio`]: the job files and command lines of fio;
+//! - [`io500`]: the configuration files of IO500;
 //! - [`md`]: the options of MD-Workbench, mdtest and IOR;
 //! - [`profile`]: Filebench's profiles, which list runs of workloads.
 //!
@@ -11,6 +12,8 @@
 
 mod builtins;
 pub mod fio;
+mod ini;
+pub mod io500;
 pub mod md;
 pub mod mix;
 pub mod profile;

@@ -8,6 +8,7 @@ mod examples;
 mod fio;
 pub mod foreign_words;
 mod hosts;
+mod io500;
 mod live;
 mod load_points;
 mod nfs;
@@ -27,6 +28,7 @@ pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
 pub use fio::{FIO_COMMAND, FioArgs, options_first};
 pub use hosts::HostsCheckArgs;
+pub use io500::{Io500Args, Io500Mode};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs};
 pub use nfs::{NfsArgs, WanArgs};
 pub use overview::definition;
@@ -44,8 +46,8 @@ pub use workloads::{
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use examples::{
-    AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, FIO_EXAMPLES, MD_EXAMPLES,
-    PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
+    AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, FIO_EXAMPLES, IO500_EXAMPLES,
+    MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
 };
 use std::path::PathBuf;
 
@@ -103,6 +105,9 @@ pub enum Command {
     /// Measure metadata and small objects: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
+    /// Run the phases of IO500 from its configuration file, with scores
+    #[command(hide = true, after_help = IO500_EXAMPLES)]
+    Io500(Box<Io500Args>),
     /// Run job files and command lines of fio
     #[command(after_help = FIO_EXAMPLES)]
     Fio(Box<FioArgs>),

@@ -2,7 +2,7 @@
 
 use crate::cli::RankArgs;
 use crate::exit::CommandError;
-use plimsoll_engine::Stop;
+use plimsoll_engine::{ClockKind, Stop};
 use plimsoll_ranks::{ConnectError, JoinMpi, Ranks};
 use plimsoll_series::Communicator;
 
@@ -28,6 +28,24 @@ pub fn join(args: &RankArgs) -> Result<Communicator, CommandError> {
 /// is the only rank.
 pub fn join_launched() -> Result<Communicator, CommandError> {
     communicator(plimsoll_ranks::connect(None, JOIN_MPI))
+}
+
+/// Connects the ranks of a pattern, which in virtual time are workers of one process. Also returns the number of ranks.
+pub fn join_pattern(
+    args: &RankArgs,
+    clock: ClockKind,
+) -> Result<(Communicator, u32), CommandError> {
+    match clock {
+        ClockKind::Real => {
+            let communicator = join(args)?;
+            let ranks = communicator.working();
+            Ok((communicator, ranks))
+        }
+        ClockKind::Virtual if args.hosts.is_given() => Err(CommandError::usage(
+            "--hosts: in virtual time all ranks run in one process: use --processes N",
+        )),
+        ClockKind::Virtual => Ok((join_launched()?, args.processes.unwrap_or(1))),
+    }
 }
 
 fn communicator(connected: Result<Ranks, ConnectError>) -> Result<Communicator, CommandError> {

@@ -3,7 +3,7 @@
 use crate::output_options::OutputOptions;
 use crate::progress_display::{ProgressDisplay, RunTitle};
 use crate::series_text::{self, RunLine};
-use crate::{console, hosts, signals, vary, workload};
+use crate::{console, hosts, io500, signals, vary, workload};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{ClockKind, Settings, Stop, preflight};
 use plimsoll_plan::{Phase, Plan, show_duration};
@@ -73,6 +73,13 @@ impl Host for ConsoleHost {
     }
 
     fn configuration(&self, series: &Series, next: &NextRun) -> Result<Configuration, SeriesError> {
+        if let Some(suite) = series.as_suite() {
+            let made = io500::configuration(suite, next.configuration);
+            return made.map_err(|e| {
+                let text = e.message.trim_end().trim_start_matches("error: ");
+                SeriesError::refused(text)
+            });
+        }
         let searched = series.searched().zip(next.value);
         let (parameter, value) = searched.expect("only a search over a parameter makes values");
         let refused = |text: &str| {

@@ -3,6 +3,7 @@
 //! - `cli`: the types of the arguments, by command; `cli/values.rs` parses the values of options.
 //! - `commands`: one module per subcommand.
 //! - `workload`: finds and parses workloads, with one module per language.
+//! - `io500`: the phases of an IO500-style suite.
 //! - `new_series`: the series described by the arguments; `load_plan`: the Plan at one load. `plimsoll-series` measures
 //!   the runs.
 //! - Host of a series: `console_host` (console output), `progress_display` (a run in a terminal), `signals`
@@ -18,6 +19,7 @@ mod companion;
 mod console_host;
 mod exit;
 mod hosts;
+mod io500;
 mod io_choice;
 mod load_plan;
 #[cfg(feature = "mpi")]
@@ -111,6 +113,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Ab(args) => commands::ab::run(&args),
         Command::Fio(args) => commands::fio::run(&args),
         Command::Md(args) => commands::md::run(&args),
+        Command::Io500(args) => commands::io500::run(&args),
         Command::Check(args) => commands::profile::check(*args),
         Command::Profile(args) => commands::profile::run(*args),
         Command::Resume(args) => commands::series::resume(&args),

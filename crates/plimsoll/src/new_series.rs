@@ -11,7 +11,7 @@ use plimsoll_results::{
 use plimsoll_series::events::{EventSpec, check_phases};
 use plimsoll_series::{environment, refuse_results_among_files};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Target of a series, as `series.json` records the target: a simulated system by absolute path, with a fingerprint of
 /// the system file.
@@ -36,9 +36,23 @@ pub fn series(
     events: &EventArgs,
     ranks: u32,
 ) -> Series {
+    let interval = how.interval(configurations.iter().map(|c| &c.plan));
+    let events = events.event.iter().map(ToString::to_string).collect();
+    with_interval(kind, name, configurations, interval, events, ranks)
+}
+
+/// A new series without runs, whose intervals have the length `interval`.
+pub fn with_interval(
+    kind: SeriesKind,
+    name: &str,
+    configurations: Vec<Configuration>,
+    interval: Duration,
+    events: Vec<String>,
+    ranks: u32,
+) -> Series {
     let started = jiff::Timestamp::now();
     let environment = match &configurations[..] {
-        [only] => environment(&only.plan, &settings(only, how)),
+        [only] => environment(&only.plan, &settings_with(only, interval)),
         _ => Environment::look(None),
     };
     let in_real_time = |c: &Configuration| plimsoll_target::clock(&c.target.url) == ClockKind::Real;
@@ -46,7 +60,6 @@ pub fn series(
         true => ClockKind::Real,
         false => ClockKind::Virtual,
     };
-    let interval = how.interval(configurations.iter().map(|c| &c.plan));
     Series {
         schema_version: Series::SCHEMA,
         name: name.to_owned(),
@@ -61,7 +74,7 @@ pub fn series(
         clock,
         interval_s: interval.as_secs_f64(),
         ranks,
-        events: events.event.iter().map(ToString::to_string).collect(),
+        events,
         notes: vec![],
         unremoved: vec![],
         environment,
@@ -107,9 +120,13 @@ pub fn of_workload(
 
 /// Engine settings for the runs of a configuration.
 pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings {
+    settings_with(configuration, how.interval([&configuration.plan]))
+}
+
+fn settings_with(configuration: &Configuration, interval: Duration) -> Settings {
     Settings {
         target: configuration.target.url.clone(),
-        interval: how.interval([&configuration.plan]),
+        interval,
         holds: false,
     }
 }
@@ -119,9 +136,29 @@ pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings 
 /// # Errors
 /// If a run would be refused, or the results below `root` would be among the run's files.
 pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<(), CommandError> {
+    check_with(series, root, |configuration| preflight(configuration, how))
+}
+
+/// As [`check`], of a series with intervals of its own.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_own(series: &mut Series, root: &Path) -> Result<(), CommandError> {
+    let interval = Duration::try_from_secs_f64(series.interval_s).unwrap_or_default();
+    check_with(series, root, |configuration| {
+        let settings = settings_with(configuration, interval);
+        plimsoll_engine::preflight(&configuration.plan, &settings).map_err(CommandError::usage)
+    })
+}
+
+fn check_with(
+    series: &mut Series,
+    root: &Path,
+    preflight: impl Fn(&Configuration) -> Result<Preflight, CommandError>,
+) -> Result<(), CommandError> {
     for configuration in &mut series.configurations {
         refuse_results_among_files(root, &configuration.plan, &configuration.target.url)?;
-        let look = preflight(configuration, how)?;
+        let look = preflight(configuration)?;
         if !look.refusals.is_empty() {
             return Err(CommandError::usage(look.refusals.join("\n")));
         }

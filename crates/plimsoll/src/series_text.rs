@@ -1,19 +1,20 @@
-//! Texts that `curve`, `find`, `ab`, `profile`, `resume` and `run --repeat` print: first line, a line per run, and the
+//! Texts that `curve`, `find`, `ab`, `profile`, `io500`, `resume` and `run --repeat` print: first line, a line per run, and the
 //! report.
 
 use crate::console_host::{files_of, ranks_of};
 use crate::exit::CommandError;
+use crate::io500;
 use plimsoll_plan::{Bytes, counted, show_duration};
 use plimsoll_report::compare::{self, ProfileSet, of_profiles};
 use plimsoll_report::html::page;
 use plimsoll_report::series::document;
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{
-    ab, clock_note, curve, duration_text, find, precise_percent, profile, repeats, sweep,
+    ab, clock_note, curve, duration_text, find, precise_percent, profile, repeats, suite, sweep,
 };
 use plimsoll_results::{
     COMPARISON_FILE, LoadCurve, LoadSearch, NextRun, PairedComparison, Profile, ResultsError,
-    Series, SeriesKind, SeriesOf, SeriesWriter, Sweep,
+    Series, SeriesKind, SeriesOf, SeriesWriter, Suite, Sweep,
 };
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ pub fn headline(series: &Series, jobs: usize) -> String {
         SeriesKind::Profile(figures) => profile_headline(SeriesOf { series, figures }),
         SeriesKind::Ab(figures) => paired_headline(SeriesOf { series, figures }),
         SeriesKind::Sweep(figures) => sweep_headline(SeriesOf { series, figures }, jobs),
+        SeriesKind::Suite(figures) => suite_headline(SeriesOf { series, figures }),
     }
 }
 
@@ -51,6 +53,7 @@ pub fn line(series: &Series, number: usize, how: RunLine) -> String {
         SeriesKind::Profile(figures) => profile::line(SeriesOf { series, figures }, number),
         SeriesKind::Ab(figures) => ab::line(SeriesOf { series, figures }, number),
         SeriesKind::Sweep(figures) => sweep::line(SeriesOf { series, figures }, number),
+        SeriesKind::Suite(figures) => suite::line(SeriesOf { series, figures }, number),
     };
     match how {
         RunLine::New => line,
@@ -58,7 +61,8 @@ pub fn line(series: &Series, number: usize, how: RunLine) -> String {
     }
 }
 
-/// Report on a series that has ended. For a profile, also writes the page that compares the file systems.
+/// Report on a series that has ended. For a profile, also writes the page that compares the file systems; for a
+/// suite, the files in IO500's forms.
 ///
 /// # Errors
 /// If runs cannot be read, or the page cannot be written.
@@ -68,6 +72,7 @@ pub fn report(writer: &SeriesWriter, layout: Layout) -> Result<String, CommandEr
 
 fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError> {
     let (series, dir) = (writer.series(), writer.dir());
+    io500::finish(writer)?;
     if let Some(profile) = series.as_profile() {
         let sets = ProfileSet::read(profile, dir, None)?;
         if sets.len() > 1 {
@@ -183,6 +188,26 @@ fn sweep_headline(sweep: SeriesOf<'_, Sweep>, jobs: usize) -> String {
         files_of(sweep.first_plan(), &sweep.first_target().url),
         sweep.first_target().url,
         ranks_of(sweep.ranks),
+    )
+}
+
+fn suite_headline(suite: SeriesOf<'_, Suite>) -> String {
+    let figures = suite.figures;
+    let left = figures.run_phases().count() - suite.runs.len();
+    let phases = counted(left as u64, "phase", "phases");
+    let left = if suite.runs.is_empty() { "" } else { " left" };
+    let files = match plimsoll_target::keeps_files(&figures.target) {
+        true => format!("files in {} (removed afterwards)", figures.data_dir),
+        false => "no files".into(),
+    };
+    format!(
+        "{}, {} mode, IO500-style, not an IO500 result: {phases}{left}, stonewall {}{}; {files}, target {}{}",
+        figures.file,
+        figures.mode,
+        duration_text(figures.stonewall_s),
+        clock_note(suite.clock),
+        figures.target,
+        ranks_of(figures.pattern_ranks),
     )
 }
 

@@ -9,7 +9,7 @@ use plimsoll_report::compare::{PairedEffects, ProfileSet, Results};
 use plimsoll_report::document::Document;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{curve, find, markdown, points, profile, repeats, sweep};
+use plimsoll_report::{curve, find, markdown, points, profile, repeats, suite, sweep};
 use plimsoll_results::{Entry, Kind, SERIES_FILE, Series, SeriesDir, SeriesKind, Step, read_runs};
 use std::hint::black_box;
 
@@ -92,6 +92,15 @@ fn show(series: &Series, dir: &SeriesDir) {
             show_document(sweep::document(of), series, dir);
             (0..series.runs.len()).for_each(|number| _ = black_box(sweep::line(of, number)));
         }
+        SeriesKind::Suite(figures) => {
+            let of = series.with(figures);
+            show_document(suite::document(of), series, dir);
+            black_box((
+                suite::files::summary(figures),
+                suite::files::result(of, "results"),
+            ));
+            (0..series.runs.len()).for_each(|number| _ = black_box(suite::line(of, number)));
+        }
         SeriesKind::Ab(figures) => {
             let of = series.with(figures);
             show_document(
@@ -116,12 +125,13 @@ fn show_document(document: Document, series: &Series, dir: &SeriesDir) {
 }
 
 /// One document for each kind of series, and a search over a parameter, to which the edits in an input with a leading digit are applied.
-const SAMPLES: [&str; 7] = [
+const SAMPLES: [&str; 8] = [
     include_str!("../../corpus/series_json/curve.json"),
     include_str!("../../corpus/series_json/search.json"),
     include_str!("../../corpus/series_json/repeats.json"),
     include_str!("../../corpus/series_json/profile.json"),
     include_str!("../../corpus/series_json/ab.json"),
     include_str!("../../corpus/series_json/sweep.json"),
+    include_str!("../../corpus/series_json/suite.json"),
     include_str!("../../corpus/series_json/search_over_parameter.json"),
 ];

@@ -57,6 +57,11 @@ impl Results {
                         "{name} is a sweep over parameters; compare the runs in it"
                     ));
                 }
+                SeriesKind::Suite(_) => {
+                    return Err(format!(
+                        "{name} is an IO500-style suite; compare the runs of its phases"
+                    ));
+                }
                 SeriesKind::Repeats(repeats) => {
                     requested = Some(repeats.requested_runs as usize);
                 }

@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::html::chart::Chart;
 use crate::html::charts;
 use crate::html::loaded_result::{LoadedResult, name_of};
-use crate::{curve, find, run, sweep};
+use crate::{curve, find, run, suite, sweep};
 use plimsoll_results::{
     Annotations, Distribution, PairedComparison, Percentiles, ResultsError, RunDir, Series,
     SeriesDir, SeriesKind, SeriesOf,
@@ -119,6 +119,7 @@ impl RunData {
                     (SeriesKind::Curve(figures), _) => curve::document(series.with(figures)),
                     (SeriesKind::Search(figures), _) => find::document(series.with(figures)),
                     (SeriesKind::Sweep(figures), _) => sweep::document(series.with(figures)),
+                    (SeriesKind::Suite(figures), _) => suite::document(series.with(figures)),
                     (SeriesKind::Ab(figures), Some(loaded)) => {
                         let (of, effects) = (series.with(figures), &loaded.effects);
                         let charts = charts::of_pairs(of, effects, &loaded.distributions);

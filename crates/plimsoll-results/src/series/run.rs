@@ -1,7 +1,7 @@
 //! A run of a series, with the figures for tables of the series.
 
 use crate::series::margin::margin;
-use crate::series::{NextRun, Purpose, Settling};
+use crate::series::{NextRun, PhaseFigures, Purpose, Settling};
 use crate::simulation::ElementTime;
 use crate::{
     CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles,
@@ -98,6 +98,9 @@ pub struct SeriesRun {
     /// the target is real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
+    /// Figures of the phase of a suite; null in other series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<PhaseFigures>,
     /// Wait before the run for the machine to come to rest; null without such a wait, and if the process of the run ended
     /// before it listed the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,6 +199,7 @@ impl SeriesRun {
             stationarity: run.stationarity.clone(),
             time_at: simulation.map_or_else(Vec::new, |s| s.mean_times(&run.operations)),
             bottleneck: simulation.and_then(|s| s.bottleneck.clone()),
+            phase: PhaseFigures::of(run),
             settling: None,
             commands: run.commands.clone(),
             started_at: run.started_at.clone(),

@@ -132,6 +132,12 @@ impl SeriesWriter {
         self.0.write(name, text)
     }
 
+    /// Whether this writer created the directory of the series.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.0.is_new()
+    }
+
     /// Whether withdrawing removes the whole series: this writer created the directory, and no run is listed.
     #[must_use]
     pub fn is_withdrawable(&self) -> bool {

@@ -1,11 +1,12 @@
 //! The permitted content of `series.json`.
 
 use crate::fixtures::{
-    create, curve, list, paired, plan, profile, repeats, search, search_over_parameter, sweep,
+    create, curve, list, paired, plan, profile, repeats, search, search_over_parameter, suite,
+    sweep,
 };
 use plimsoll_results::{
-    Document, Kind, ResultsError, RunDir, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesWriter,
-    Verdict, run_dirs,
+    Document, Kind, ResultsError, RunDir, SERIES_FILE, ScoreGroup, Series, SeriesDir, SeriesKind,
+    SeriesWriter, Verdict, run_dirs,
 };
 use std::path::Path;
 
@@ -20,6 +21,7 @@ fn every_kind_is_read_back() {
         (paired(2, None), Kind::Ab),
         (sweep(&[("n", "1,2")], |_| plan()), Kind::Sweep),
         (search_over_parameter(), Kind::Search),
+        (suite(&[("find", ScoreGroup::Metadata, None)]), Kind::Suite),
     ];
     for (mut series, kind) in kinds {
         list(&mut series, Verdict::Valid);

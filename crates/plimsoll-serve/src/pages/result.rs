@@ -116,7 +116,9 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
 fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
     let run = |path: &FilePath| RunData::read(path, None).map(|data| data.document());
     let documents = match kind {
-        Kind::Run | Kind::Curve | Kind::Search | Kind::Ab | Kind::Sweep => vec![run(path)?],
+        Kind::Run | Kind::Curve | Kind::Search | Kind::Ab | Kind::Sweep | Kind::Suite => {
+            vec![run(path)?]
+        }
         Kind::Profile => {
             let dir = SeriesDir::at(path);
             vec![series::document(&dir.read()?, &dir)?]

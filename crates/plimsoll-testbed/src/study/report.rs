@@ -113,7 +113,7 @@ fn step_results(dir: &StudyDir, step: &StudyStep) -> Result<StepResults, String>
             series.as_curve().map_or_else(Vec::new, of_curve)
         }
         Kind::Profile => return of_profile(&path, &step.group).map(StepResults::Profile),
-        Kind::Search | Kind::Repeats | Kind::Ab | Kind::Sweep => vec![],
+        Kind::Search | Kind::Repeats | Kind::Ab | Kind::Sweep | Kind::Suite => vec![],
     };
     // A step that failed before anything was measured has no figures.
     let results = match Results::read(&path, &step.column, None) {

@@ -3,6 +3,7 @@
 use super::is_settable;
 use super::options::{self, Form, Handling, JobOption};
 use super::values::{self, Machine};
+use crate::ini;
 use crate::report::{Report, Reported};
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use plimsoll_plan::Parameter;
@@ -210,20 +211,9 @@ impl<'a> Parser<'a> {
 
     fn file(&mut self, text: &str, name: &str, depth: usize) {
         let file = self.add_source(name, text);
-        let mut start = 0;
-        for line in text.split_inclusive('\n') {
-            let begin = start;
-            start += line.len();
-            let content = line.split([';', '#']).next().unwrap_or("");
-            let indent = content.len() - content.trim_start().len();
-            let trimmed = content.trim();
-            if trimmed.is_empty() {
-                continue;
-            }
-            let from = begin + indent;
-            let span = Span::of(file, from..from + trimmed.len(), text);
+        for (line, span) in ini::lines(text, file) {
             // Each problem is reported; the next line is parsed all the same.
-            let _ = self.line(trimmed, span, text, Path::new(name), depth);
+            let _ = self.line(line, span, text, Path::new(name), depth);
         }
     }
 
@@ -235,36 +225,14 @@ impl<'a> Parser<'a> {
         path: &Path,
         depth: usize,
     ) -> Result<(), Reported> {
-        if let Some(rest) = line.strip_prefix('[') {
-            let Some((name, after)) = rest.rsplit_once(']') else {
-                return self.fail(span, "the name of the section does not end", "expected `]`");
-            };
-            if !after.trim().is_empty() {
-                return self.fail(
-                    span,
-                    "unexpected text after the section",
-                    "expected nothing after `]`",
-                );
-            }
-            self.begin_section(name.trim(), span);
+        if let Some(name) = ini::section(line, span, self)? {
+            self.begin_section(name, span);
             return Ok(());
         }
         if let Some(included) = line.strip_prefix("include ") {
             return self.include(included.trim(), span, path, depth);
         }
-        let equals = line.find('=');
-        let name = line[..equals.unwrap_or(line.len())].trim();
-        let value = equals.map(|at| {
-            let value = &line[at + 1..];
-            let trimmed = value.trim_start();
-            let from = span.range().start + at + 1 + (value.len() - trimmed.len());
-            (
-                trimmed.to_owned(),
-                Span::of(span.file, from..span.range().end, text),
-            )
-        });
-        let name_range = span.range().start..span.range().start + name.len();
-        let name_span = Span::of(span.file, name_range, text);
+        let (name, name_span, value) = ini::setting(line, span, text);
         self.setting(name, name_span, value)
     }
 

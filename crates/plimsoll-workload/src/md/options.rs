@@ -12,7 +12,7 @@ pub(super) const IO500_STONEWALL: Duration = Duration::from_secs(300);
 
 /// Bytes of an ior-hard transfer, and of an mdtest-hard file, in IO500.
 const IOR_HARD_SIZE: u64 = 47_008;
-const MDTEST_HARD_SIZE: u64 = 3_901;
+pub(crate) const MDTEST_HARD_SIZE: u64 = 3_901;
 
 /// Files of each rank in IO500's mdtest.
 const IO500_FILES: u64 = 1_000_000;

@@ -67,7 +67,7 @@ impl Command {
             Self::Run(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
-            // `md`, `profile` and `ab` add the events to their targets later: the target of `md` is known only after the
+            // `io500` has no events. `md`, `profile` and `ab` add the events to their targets later: the target of `md` is known only after the
             // options of `md` are read, the targets of `profile` only when each run begins, and `ab` has two targets.
             _ => return Ok(()),
         };

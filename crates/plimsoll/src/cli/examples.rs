@@ -175,6 +175,23 @@ A relay terminates TCP on both sides: there is no slow start, and no window limi
 The kernel's netem delays packets, so that both apply: docs/wan.md has its commands.
 Ctrl-C stops it and prints its traffic.";
 
+pub(super) const IO500_EXAMPLES: &str = "\
+Examples:
+  plimsoll io500 config.ini --processes 8
+  mpiexec -n 64 plimsoll io500 config.ini
+  plimsoll io500 config.ini --mode extended --hosts 'client[01-10]*6'
+  plimsoll io500 config.ini --dry-run
+      prints the phases, and runs nothing
+  plimsoll io500 config.ini --processes 8 --target sim:flash-2-replicas
+      eight ranks on a simulated system, in virtual time
+  plimsoll io500 config.ini --verify results/io500-suite-20260301-140502/result.txt
+  plimsoll resume results/io500-suite-20260301-140502 --processes 8
+      continues with the phase that did not end
+
+The configuration's `resultdir` is the parent of the results directory. The result is IO500-style, not an IO500 \
+result.
+Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 a score is invalid, 130 interrupted.";
+
 pub(super) const MD_EXAMPLES: &str = "\
 Examples:
   plimsoll md
@@ -189,5 +206,7 @@ Examples:
       eight ranks on a simulated system, as workers of one process in virtual time
   plimsoll md --dry-run
       prints the Plan
+  plimsoll io500 config.ini --processes 8
+      all phases of IO500 with scores; see `plimsoll io500 --help`
 
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 invalid (operations failed), 130 interrupted.";

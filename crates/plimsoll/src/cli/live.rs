@@ -18,6 +18,7 @@ impl Command {
             Self::Profile(args) => (&args.manner, args.how.clock()),
             Self::Check(args) => (&args.manner, args.clock()),
             Self::Ab(args) => (&args.manner, args.clock()),
+            Self::Io500(args) => (&args.manner, args.clock()),
             _ => return Ok(()),
         };
         if !output.live {

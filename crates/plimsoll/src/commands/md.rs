@@ -1,8 +1,8 @@
 //! `md`: metadata and small objects under many processes.
 
 use super::run::{self, target_of};
-use crate::cli::{Format, MdArgs};
-use crate::communicator::{join, join_launched, stop_on_interrupt};
+use crate::cli::{Format, MdArgs, RankArgs};
+use crate::communicator::{join_pattern, stop_on_interrupt};
 use crate::console::{self, Stream};
 use crate::console_host::ConsoleHost;
 use crate::exit::{CommandError, Exit};
@@ -106,23 +106,13 @@ fn join_ranks(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
     // Invalid options of `md` count as real time here: rank 0 reports them once the ranks are connected.
     let options = Options::new(&args.md);
     let clock = options.map_or(ClockKind::Real, |o| plimsoll_target::clock(&o.target));
-    match clock {
-        ClockKind::Real => {
-            let communicator = join(&args.ranks)?;
-            let ranks = communicator.working();
-            Ok((communicator, ranks))
-        }
-        ClockKind::Virtual if args.ranks.hosts.is_given() => Err(CommandError::usage(
-            "--hosts: in virtual time all ranks run in one process: use --processes N",
-        )),
-        ClockKind::Virtual => Ok((join_launched()?, args.ranks.processes.unwrap_or(1))),
-    }
+    join_pattern(&args.ranks, clock)
 }
 
 /// Checks the rank options for ranks that are workers of one process.
-fn check_virtual_ranks(args: &MdArgs, ranks: u32) -> Result<(), CommandError> {
+pub(super) fn check_virtual_ranks(args: &RankArgs, ranks: u32) -> Result<(), CommandError> {
     plimsoll_ranks::check_processes(ranks).map_err(CommandError::usage)?;
-    if args.ranks.per_rank && ranks > 1 {
+    if args.per_rank && ranks > 1 {
         return Err(CommandError::usage(
             "--per-rank: in virtual time the ranks share one process; `stages` of run.json has the \
              figures of each",
@@ -134,7 +124,7 @@ fn check_virtual_ranks(args: &MdArgs, ranks: u32) -> Result<(), CommandError> {
 /// Plan for `ranks` ranks. Phases that run separately start at the position where the previous run ended.
 fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandError> {
     if plimsoll_target::clock(&options.target) == ClockKind::Virtual {
-        check_virtual_ranks(args, ranks)?;
+        check_virtual_ranks(&args.ranks, ranks)?;
     }
     let position = match &options.pattern {
         PatternOptions::Workbench(w) if w.reads_position() => {

@@ -13,6 +13,7 @@ pub mod fio;
 pub mod fit;
 pub mod hosts;
 pub mod import;
+pub mod io500;
 pub mod list;
 pub mod md;
 pub mod plan;

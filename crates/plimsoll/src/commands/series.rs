@@ -85,17 +85,27 @@ pub fn run(
     prepare: impl FnOnce(&Communicator) -> Result<ReadySeries, CommandError>,
 ) -> Result<Exit, CommandError> {
     let communicator = join(&manner.ranks)?;
+    run_with(&communicator, manner, jobs, prepare)
+}
+
+/// As [`run`], with ranks that are connected already.
+pub(super) fn run_with(
+    communicator: &Communicator,
+    manner: &OutputArgs,
+    jobs: usize,
+    prepare: impl FnOnce(&Communicator) -> Result<ReadySeries, CommandError>,
+) -> Result<Exit, CommandError> {
     let mut ready = None;
     communicator.run_on_root_and_broadcast(|| {
-        let prepared = prepare(&communicator)?;
+        let prepared = prepare(communicator)?;
         check(&manner.ranks, prepared.series(), jobs)?;
         ready = Some(prepared);
         Ok::<_, CommandError>(())
     })?;
     let output = OutputOptions::from(manner);
     let jobs = process_count(jobs);
-    let host = ConsoleHost::of_series(&output, stop_on_interrupt(&communicator)?, jobs.get());
-    let context = context(&communicator, &host, &output);
+    let host = ConsoleHost::of_series(&output, stop_on_interrupt(communicator)?, jobs.get());
+    let context = context(communicator, &host, &output);
     let Some(ready) = ready else {
         follow(&context)?;
         return Ok(Exit::Valid);
@@ -103,7 +113,7 @@ pub fn run(
     // The other ranks are in `follow`: they wait for a run, or for the end of the series, which must reach them even
     // after an error of rank 0.
     let made = ready.open().and_then(|writer| drive(context, writer, jobs));
-    release_members(&communicator);
+    release_members(communicator);
     let writer = made?;
     let series = writer.series();
     let text = series_text::report(&writer, Stream::Out.layout())?;

@@ -38,6 +38,7 @@ mod hosts;
 mod idle_settings;
 mod import;
 mod install;
+mod io500;
 mod kubernetes;
 mod large_figures;
 mod live;

@@ -243,6 +243,7 @@ mod tests {
             load: Some(5),
             value: None,
             promises: vec![],
+            phase: None,
             purpose: None,
             margin: None,
             achieved_ops_per_s: if latency_ms.is_some() { 2.0 } else { 0.0 },

@@ -9,8 +9,8 @@ use crate::md::options::{Options, PatternOptions};
 use crate::md::run_info::Position;
 use plimsoll_plan::{
     NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation, OperationId, Parameter,
-    Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Samples, Source, SourceKind,
-    Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
+    Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Rounds, Samples, Source,
+    SourceKind, Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -47,15 +47,87 @@ struct LoweredPattern {
 /// # Errors
 /// One sentence that states why the Plan is impossible, such as too many objects for the number of ranks.
 pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Result<Plan, String> {
+    lower_part(options, ranks, position, None)
+}
+
+/// Some stages of a pattern, as a run of their own among runs that share the files of the pattern.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Names of the stages that the run measures.
+    pub measured: &'a [&'a str],
+    /// Names of earlier stages that make the files of the pattern, unmeasured and without a stonewall.
+    pub prepares: &'a [&'a str],
+    /// Rounds that each rank completed when an earlier run made the files; `None` for a run that makes the files.
+    pub made: Option<u64>,
+}
+
+/// Makes the Plan of a part of a pattern, or of the whole pattern, as [`lower`] does. A run of a part leaves the files
+/// of the pattern.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_part(
+    options: &Options,
+    ranks: u32,
+    position: Option<&Position>,
+    part: Option<&Part<'_>>,
+) -> Result<Plan, String> {
+    let mut rows = RowTable::default();
+    let mut lowered = lowered(options, ranks, position, &mut rows)?;
+    if let Some(part) = part {
+        part.select(&mut lowered.pattern);
+    }
+    finished(options, ranks, lowered, rows, part.is_none())
+}
+
+/// Makes the Plan of a run with one stage, on the files of a pattern that an earlier run made; `work` makes the work of
+/// the stage. The run leaves the files.
+///
+/// # Errors
+/// As [`lower`].
+pub(crate) fn lower_stage(
+    options: &Options,
+    ranks: u32,
+    name: &str,
+    stonewall: Option<Duration>,
+    work: impl FnOnce(&mut RowTable) -> StageWork,
+) -> Result<Plan, String> {
+    let mut lowered = lowered(options, ranks, None, &mut RowTable::default())?;
+    let mut rows = RowTable::default();
+    let work = work(&mut rows);
+    let pattern = &mut lowered.pattern;
+    pattern.stages = vec![Stage {
+        stonewall: worn_out(stonewall),
+        ..stage(name, work, OnError::Stop)
+    }];
+    (pattern.root_is, pattern.leaves_objects) = (RootHandling::Kept, true);
+    finished(options, ranks, lowered, rows, false)
+}
+
+fn lowered(
+    options: &Options,
+    ranks: u32,
+    position: Option<&Position>,
+    rows: &mut RowTable,
+) -> Result<LoweredPattern, String> {
     if ranks == 0 {
         return Err("a pattern needs at least one process".into());
     }
-    let mut rows = RowTable::default();
-    let lowered = match &options.pattern {
-        PatternOptions::Workbench(w) => workbench::lower(options, w, ranks, position, &mut rows)?,
-        PatternOptions::Mdtest(m) => io500::mdtest(options, m, ranks, &mut rows)?,
-        PatternOptions::Ior(i) => io500::ior(options, i, ranks, &mut rows)?,
-    };
+    match &options.pattern {
+        PatternOptions::Workbench(w) => workbench::lower(options, w, ranks, position, rows),
+        PatternOptions::Mdtest(m) => io500::mdtest(options, m, ranks, rows),
+        PatternOptions::Ior(i) => io500::ior(options, i, ranks, rows),
+    }
+}
+
+/// The checked Plan of a lowered pattern; `is_whole` for a run of all stages.
+fn finished(
+    options: &Options,
+    ranks: u32,
+    lowered: LoweredPattern,
+    rows: RowTable,
+    is_whole: bool,
+) -> Result<Plan, String> {
     let (pattern, mut parameters) = (lowered.pattern, lowered.parameters);
     let text = as_text(&parameters);
     let arguments = &options.arguments;
@@ -87,13 +159,45 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         notes: lowered.notes.into_iter().map(note).collect(),
         ..Plan::empty(name)
     };
-    plan.options.keep = pattern.leaves_objects;
+    plan.options.keep = pattern.leaves_objects && is_whole;
     plan.options.drop_caches = options.cold;
     plan.options.content = arguments.content.unwrap_or_default();
     let program = Program::Pattern(Box::new(pattern));
     plan.groups = vec![WorkerGroup::new("rank", ranks, "rank", program)];
     plan.check().map_err(|e| e.to_string())?;
     Ok(plan)
+}
+
+impl Part<'_> {
+    /// Reduces a pattern to the stages of the part.
+    fn select(&self, pattern: &mut Pattern) {
+        let is_of = |names: &[&str], stage: &Stage| names.contains(&stage.name.as_str());
+        pattern
+            .stages
+            .retain(|stage| is_of(self.measured, stage) || is_of(self.prepares, stage));
+        for stage in &mut pattern.stages {
+            let prepares = is_of(self.prepares, stage);
+            if prepares {
+                (stage.warm_up, stage.stonewall) = (true, None);
+            }
+            let rounds = match &mut stage.work {
+                StageWork::Objects(work) => &mut work.rounds,
+                StageWork::Transfers(work) => &mut work.rounds,
+                StageWork::Search(_) => continue,
+            };
+            match (*rounds, self.made) {
+                (Rounds::Made, Some(made)) => *rounds = Rounds::Count(made),
+                (Rounds::Count(_), Some(made)) if prepares => *rounds = Rounds::Count(made),
+                _ => {}
+            }
+        }
+        let makes = self.made.is_none() || !self.prepares.is_empty();
+        pattern.root_is = match makes {
+            true => RootHandling::New,
+            false => RootHandling::Kept,
+        };
+        pattern.leaves_objects = true;
+    }
 }
 
 /// A pattern of empty objects in the root directory; the run creates and removes the root.
@@ -151,10 +255,10 @@ fn script(stages: &[Stage]) -> Vec<Phase> {
 
 /// Rows of the results, in the order of their first use.
 #[derive(Default)]
-struct RowTable(Vec<Operation>);
+pub(crate) struct RowTable(Vec<Operation>);
 
 impl RowTable {
-    fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
+    pub(crate) fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
         let found = self.0.iter().position(|o| o.name == name && o.kind == kind);
         let at = found.unwrap_or_else(|| {
             self.0.push(Operation {

@@ -87,7 +87,8 @@ impl LoadedResult {
             SeriesKind::Curve(_)
             | SeriesKind::Search(_)
             | SeriesKind::Ab(_)
-            | SeriesKind::Sweep(_) => {
+            | SeriesKind::Sweep(_)
+            | SeriesKind::Suite(_) => {
                 return Self::measured(dir.path(), annotations, percentiles);
             }
             SeriesKind::Profile(figures) => {

@@ -1,0 +1,432 @@
+//! The files of a suite in IO500's forms, which programs of IO500's users read.
+
+use super::{STYLE, result_line, score_line, scores};
+use plimsoll_plan::Plan;
+use plimsoll_results::{
+    PhaseResult, Run, SeriesOf, SeriesRun, Stage, Suite, SuitePhase, SuiteScore, suite_figure,
+};
+use std::fmt::Write;
+
+/// Name of the file with a line for each phase and score.
+pub const SUMMARY_FILE: &str = "result_summary.txt";
+
+/// Name of the file with a section for each phase and score.
+pub const RESULT_FILE: &str = "result.txt";
+
+/// Name of the file with the complete configuration.
+pub const CONFIG_FILE: &str = "config.ini";
+
+/// Name of the file with the text of the configuration file.
+pub const ORIGINAL_FILE: &str = "config-orig.ini";
+
+/// Name of IO500's phase that only takes the time, after the easy writing phases.
+const TIMESTAMP: &str = "timestamp";
+
+/// Phase before which IO500 takes the time, in both modes.
+const FIRST_AFTER_TIMESTAMP: [&str; 2] = ["find-easy", "ior-hard-write"];
+
+/// Columns of mdtest's file for each rank, without the columns of the rank and the number of items.
+const MDTEST_COLUMNS: [&str; 11] = [
+    "Directory creation",
+    "Directory stat",
+    "Directory read",
+    "Directory rename",
+    "Directory removal",
+    "File creation",
+    "File stat",
+    "File read",
+    "File removal",
+    "Tree creation",
+    "Tree removal",
+];
+
+/// The phases that have ended, with their results; each with whether IO500 takes the time before the phase.
+fn ended(suite: &Suite) -> impl Iterator<Item = (bool, &SuitePhase, &PhaseResult)> {
+    let first = |p: &&SuitePhase| FIRST_AFTER_TIMESTAMP.contains(&p.name.as_str());
+    let first = suite.phases.iter().find(first).map(|p| p.name.as_str());
+    let both = suite.phases.iter().zip(&suite.results);
+    both.map(move |(phase, result)| (first == Some(phase.name.as_str()), phase, result))
+}
+
+/// Contents of `result_summary.txt`.
+#[must_use]
+pub fn summary(suite: &Suite) -> String {
+    let mut out = format!("{STYLE}: {} ({})\n", suite.version, suite.mode);
+    for (is_after_timestamp, phase, result) in ended(suite) {
+        if is_after_timestamp {
+            let zero = suite_figure(0.0);
+            let line = format!("[      ] {TIMESTAMP:>20} {zero:>15} kIOPS : time 0.000 seconds\n");
+            out.push_str(&line);
+        }
+        out.push_str(&result_line(phase, result));
+        out.push('\n');
+    }
+    for (tag, score) in scores(suite) {
+        out.push_str(&score_line(tag, score));
+        out.push('\n');
+    }
+    out
+}
+
+/// Appends a line `key = value` in IO500's form.
+fn pair(out: &mut String, key: &str, value: impl std::fmt::Display) {
+    writeln!(out, "{key:<15} = {value}").expect("writing to a string does not fail");
+}
+
+/// Contents of `result.txt`; `result_dir` is the directory of the file.
+#[must_use]
+pub fn result(of: SeriesOf<'_, Suite>, result_dir: &str) -> String {
+    let suite = of.figures;
+    let mut out = String::from("[run]\n");
+    pair(&mut out, "procs", suite.pattern_ranks);
+    pair(&mut out, "version", &suite.version);
+    pair(&mut out, "config-hash", &suite.config_hash);
+    pair(&mut out, "result-dir", result_dir);
+    pair(&mut out, "mode", suite.mode);
+    if suite.shows_times {
+        out.push_str(&format!("; START {}\n", local(&of.started_at, 0.0)));
+    }
+    for reason in &suite.reasons {
+        out.push_str(&format!("; ERROR INVALID {reason}\n"));
+    }
+    for (is_after_timestamp, phase, result) in ended(suite) {
+        let run = suite.run_of(&phase.name, &of.series.runs);
+        if is_after_timestamp {
+            section(
+                &mut out,
+                TIMESTAMP,
+                run.filter(|_| suite.shows_times),
+                0.0,
+                |_| {},
+            );
+        }
+        let timed = run.filter(|_| suite.shows_times);
+        section(&mut out, &phase.name, timed, result.time_s, |out| {
+            if let Some(run) = run {
+                pair(
+                    out,
+                    "exe",
+                    command(&of.configuration(run.configuration).plan),
+                );
+                figures(out, phase, run, suite.pattern_ranks);
+            }
+            for reason in &result.reasons {
+                out.push_str(&format!("; ERROR INVALID {reason}\n"));
+            }
+            pair(out, "score", suite_figure(result.figure));
+        });
+    }
+    let sections = ["SCORE", "SCOREX"].into_iter().zip(scores(suite));
+    for (name, (_, score)) in sections {
+        out.push_str(&format!("\n[{name}]\n"));
+        pair(&mut out, "MD", suite_figure(score.metadata));
+        pair(&mut out, "BW", suite_figure(score.bandwidth));
+        let mark = if score.is_valid() { "" } else { super::INVALID };
+        pair(
+            &mut out,
+            "SCORE",
+            format!("{}{mark}", suite_figure(score.total)),
+        );
+        pair(&mut out, "hash", &score.hash);
+    }
+    out
+}
+
+/// Appends a section with the times at which a phase began and ended, unless `run` is `None`; `fill` appends the other
+/// lines.
+fn section(
+    out: &mut String,
+    name: &str,
+    run: Option<&SeriesRun>,
+    time_s: f64,
+    fill: impl FnOnce(&mut String),
+) {
+    out.push_str(&format!("\n[{name}]\n"));
+    if let Some(run) = run {
+        pair(out, "t_start", local(&run.started_at, 0.0));
+    }
+    fill(out);
+    if let Some(run) = run {
+        pair(out, "t_delta", format!("{time_s:.4}"));
+        pair(out, "t_end", local(&run.started_at, time_s));
+    }
+}
+
+/// Appends the figures of a phase beside its score.
+fn figures(out: &mut String, phase: &SuitePhase, run: &SeriesRun, ranks: u32) {
+    let Some(figures) = &run.phase else { return };
+    if let (true, Some(seconds), Some(rounds)) = (
+        phase.is_timed,
+        figures.stonewall_s,
+        figures.stonewall_rounds,
+    ) {
+        match phase.unit() {
+            "GiB/s" => {
+                let all = f64::from(ranks) * figures.rounds.max(1) as f64;
+                let gib = figures.bytes as f64 * rounds as f64 / all / (1u64 << 30) as f64;
+                pair(out, "throughput-stonewall", format!("{:.2}", gib / seconds));
+            }
+            _ => pair(
+                out,
+                "rate-stonewall",
+                suite_figure(rounds as f64 / seconds / 1e3),
+            ),
+        }
+    }
+    if let Some(matches) = figures.matches {
+        pair(out, "found", matches);
+        pair(out, "total-files", figures.items);
+    }
+}
+
+/// The time `seconds` after `stamp` (RFC 3339), in IO500's form and the local time zone.
+fn local(stamp: &str, seconds: f64) -> String {
+    let Ok(stamp) = stamp.parse::<jiff::Timestamp>() else {
+        return stamp.to_owned();
+    };
+    let later = jiff::SignedDuration::try_from_secs_f64(seconds).unwrap_or_default();
+    let then = stamp.checked_add(later).unwrap_or(stamp);
+    let zoned = then.to_zoned(jiff::tz::TimeZone::system());
+    zoned.strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// The phase as a command: the pattern of `plimsoll md` with the options of the phase.
+#[must_use]
+pub fn command(plan: &Plan) -> String {
+    let options: Vec<&str> = plan.source.text.lines().collect();
+    let stages = plan.pattern().map(|p| &p.stages[..]).unwrap_or_default();
+    let stages: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
+    let dir = plimsoll_plan::shell_word(&plan.work_dir.dir.display().to_string()).to_string();
+    format!(
+        "plimsoll md --pattern {} --dir {dir} {} ({})",
+        plan.source.name,
+        options.join(" "),
+        stages.join(", ")
+    )
+}
+
+/// Contents of the file with a line for each rank of a phase, in the form of IOR, mdtest or IO500's find; `None` for
+/// phases of MD-Workbench, for which IO500 writes no such file.
+#[must_use]
+pub fn ranks(phase: &SuitePhase, run: &Run) -> Option<String> {
+    let pattern = run.plan.pattern()?;
+    let works = |stage: &&Stage| {
+        let planned = pattern.stages.get(stage.stage as usize);
+        planned.is_some_and(|stage| stage.work.has_rounds())
+    };
+    let stage = run.stages.iter().rev().find(works)?;
+    let name = phase.name.as_str();
+    match name {
+        _ if name.starts_with("ior") => Some(of_ior(name, stage)),
+        _ if name.starts_with("mdtest") => Some(of_mdtest(name, stage)),
+        _ if name.starts_with("find") => Some(of_find(stage)),
+        _ => None,
+    }
+}
+
+/// A number in the form of C's `%.10e`.
+fn exponential(value: f64) -> String {
+    let text = format!("{value:.10e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            let exponent: i32 = exponent.parse().unwrap_or(0);
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", exponent.abs())
+        }
+        None => text,
+    }
+}
+
+fn of_ior(phase: &str, stage: &Stage) -> String {
+    let access = match phase.ends_with("write") {
+        true => "write",
+        false => "read",
+    };
+    let mut out = String::from(
+        "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput\n",
+    );
+    for rank in &stage.ranks {
+        let seconds = rank.time_ns as f64 / 1e9;
+        let bytes: u128 = rank.rows.iter().map(|row| row.bytes).sum();
+        let rate = if seconds > 0.0 {
+            bytes as f64 / seconds
+        } else {
+            0.0
+        };
+        let [seconds, rate] = [seconds, rate].map(exponential);
+        out.push_str(&format!(
+            "{access},{},{seconds},{seconds},{rate},{rate}\n",
+            rank.rank
+        ));
+    }
+    out
+}
+
+fn of_find(stage: &Stage) -> String {
+    let seconds = stage
+        .ranks
+        .iter()
+        .map(|rank| rank.time_ns)
+        .max()
+        .unwrap_or(0) as f64
+        / 1e9;
+    let all: u64 = stage.ranks.iter().map(|rank| rank.rounds).sum();
+    let rate = if seconds > 0.0 {
+        all as f64 / seconds
+    } else {
+        0.0
+    };
+    let mut out = format!("runtime: {seconds:.6} rate: {rate:.6}\n");
+    out.push_str("rank, errors, unknown, found, total, checked\n");
+    for rank in &stage.ranks {
+        let errors: u64 = rank.rows.iter().map(|row| row.errors).sum();
+        let (found, total) = (rank.matches.unwrap_or(0), rank.rounds);
+        out.push_str(&format!(
+            "{}, {errors}, 0, {found}, {total}, {total}\n",
+            rank.rank
+        ));
+    }
+    out
+}
+
+fn of_mdtest(phase: &str, stage: &Stage) -> String {
+    let column = match phase.rsplit('-').next() {
+        Some("write") => 5,
+        Some("stat") => 6,
+        Some("read") => 7,
+        _ => 8,
+    };
+    let mut out = String::from("rank,items");
+    for name in MDTEST_COLUMNS {
+        out.push_str(&format!(",rate-{name},time-{name}"));
+    }
+    out.push('\n');
+    let mut row = |first: &str, items: u64, seconds: f64| {
+        let rate = if seconds > 0.0 {
+            items as f64 / seconds
+        } else {
+            0.0
+        };
+        out.push_str(first);
+        for at in 0..MDTEST_COLUMNS.len() {
+            match at == column {
+                true => {
+                    let [rate, seconds] = [rate, seconds].map(exponential);
+                    out.push_str(&format!(",{rate},{seconds}"));
+                }
+                false => out.push_str(",,"),
+            }
+        }
+        out.push('\n');
+    };
+    let items = |rank: &plimsoll_measure::RankStage| rank.rows.iter().map(|r| r.ops).sum::<u64>();
+    let seconds = |rank: &plimsoll_measure::RankStage| rank.time_ns as f64 / 1e9;
+    let all: u64 = stage.ranks.iter().map(items).sum();
+    let longest = stage.ranks.iter().map(seconds).fold(0.0, f64::max);
+    let each = stage
+        .ranks
+        .iter()
+        .map(|rank| rank.rounds)
+        .max()
+        .unwrap_or(0);
+    row(&format!("all,{each}"), all, longest);
+    for rank in &stage.ranks {
+        row(&format!("{},", rank.rank), items(rank), seconds(rank));
+    }
+    out
+}
+
+/// Recomputes the checksums of a result file from its figures.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Version that the file states.
+    pub version: Option<String>,
+    /// Checksum of the configuration that the file states.
+    pub config_hash: Option<String>,
+    /// Checksum of the scores that the file states.
+    pub score_hash: Option<String>,
+    /// Checksum recomputed from the figures in the file, for a score that counts.
+    pub valid: String,
+    /// Checksum recomputed from the figures in the file, for a score that does not count.
+    pub invalid: String,
+    /// Scores that do not follow from the figures of the phases, each with the stated and the recomputed score.
+    pub differences: Vec<String>,
+}
+
+impl Checked {
+    /// Reads a result file; `group_of` has the score to which a phase contributes, `None` for a phase outside the score
+    /// of the standard mode.
+    #[must_use]
+    pub fn read(
+        text: &str,
+        group_of: impl Fn(&str) -> Option<plimsoll_results::ScoreGroup>,
+    ) -> Self {
+        use plimsoll_plan::hash::PairHash;
+        use plimsoll_results::ScoreGroup;
+        let mut checked = Self::default();
+        let mut hash = PairHash::default();
+        let mut section = String::new();
+        let (mut bandwidth, mut metadata) = (vec![], vec![]);
+        let mut stated = [None::<f64>; 3];
+        for line in text.lines().map(str::trim) {
+            if let Some(name) = line
+                .strip_prefix('[')
+                .and_then(|rest| rest.strip_suffix(']'))
+            {
+                section = name.trim().to_owned();
+                continue;
+            }
+            let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with(';')) else {
+                continue;
+            };
+            let (key, value) = (key.trim(), value.trim());
+            let number = value.split_whitespace().next().unwrap_or_default();
+            match (section.as_str(), key) {
+                ("run", "version") => {
+                    hash.add(key, value);
+                    checked.version = Some(value.into());
+                }
+                ("run", "config-hash") => checked.config_hash = Some(value.into()),
+                ("SCORE", "hash") => checked.score_hash = Some(value.into()),
+                ("SCORE", "MD" | "BW" | "SCORE") => {
+                    hash.add(key, number);
+                    let at = ["BW", "MD", "SCORE"].iter().position(|k| *k == key);
+                    stated[at.expect("one of the keys")] = number.parse().ok();
+                }
+                (phase, "score") => match group_of(phase) {
+                    None | Some(ScoreGroup::Unscored) => {}
+                    Some(group) => {
+                        hash.add(phase, number);
+                        let figure: f64 = number.parse().unwrap_or(0.0);
+                        match group {
+                            ScoreGroup::Bandwidth => bandwidth.push(figure),
+                            _ => metadata.push(figure),
+                        }
+                    }
+                },
+                _ => {}
+            }
+        }
+        checked.valid = hash.to_string();
+        hash.add("valid", "NO");
+        checked.invalid = hash.to_string();
+        let [bandwidth, metadata] = [bandwidth, metadata].map(|figures| SuiteScore::mean(&figures));
+        let total = (bandwidth * metadata).sqrt();
+        let both = ["BW", "MD", "SCORE"]
+            .into_iter()
+            .zip(stated)
+            .zip([bandwidth, metadata, total]);
+        for ((name, stated), computed) in both {
+            // The figures of the phases have six decimal places, so the last digits of their mean are uncertain.
+            let near = |stated: f64| (stated - computed).abs() <= 1e-5 * computed.abs().max(1.0);
+            if !stated.is_some_and(near) {
+                let stated = stated.map_or("nothing".into(), suite_figure);
+                let computed = suite_figure(computed);
+                checked.differences.push(format!(
+                    "{name}: the file states {stated}, and its phases give {computed}"
+                ));
+            }
+        }
+        checked
+    }
+}

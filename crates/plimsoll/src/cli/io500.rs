@@ -1,0 +1,55 @@
+//! Arguments of `io500`.
+
+use super::OutputArgs;
+use super::workloads::target_help;
+use clap::{Args, ValueEnum, ValueHint};
+use plimsoll_engine::ClockKind;
+use std::path::PathBuf;
+
+/// Arguments of `io500`.
+#[derive(Debug, Args)]
+pub struct Io500Args {
+    /// Configuration file of IO500
+    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+    /// Phases to run
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_enum,
+        default_value_t,
+        help_heading = "Phases"
+    )]
+    pub mode: Io500Mode,
+    #[arg(long, help = target_help(), value_name = "URL", help_heading = "Target")]
+    #[arg(default_value = plimsoll_target::DEFAULT_TARGET)]
+    pub target: String,
+    /// Print the phases with their options, and run nothing
+    #[arg(long, conflicts_with_all = ["cleanup", "verify"], help_heading = "Phases")]
+    pub dry_run: bool,
+    /// Remove the files that a failed run left in the data directory
+    #[arg(long, conflicts_with = "verify", help_heading = "Phases")]
+    pub cleanup: bool,
+    /// Recompute the scores and checksums in the file result.txt of a run with this configuration
+    #[arg(long, value_name = "RESULT", value_hint = ValueHint::FilePath, help_heading = "Phases")]
+    pub verify: Option<PathBuf>,
+    #[command(flatten)]
+    pub manner: OutputArgs,
+}
+
+/// Phases that a run has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Io500Mode {
+    /// The mandatory phases, and random reads without a score
+    #[default]
+    Standard,
+    /// Also the phases of MD-Workbench, and a search of each mdtest pattern
+    Extended,
+}
+
+impl Io500Args {
+    /// Clock of the phases, which follows from the target.
+    pub fn clock(&self) -> ClockKind {
+        plimsoll_target::clock(&self.target)
+    }
+}
