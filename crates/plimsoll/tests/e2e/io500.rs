@@ -2,7 +2,7 @@
 
 use crate::common::series::{only_in, runs_of};
 use crate::common::{Bench, Ended, tree, wait_until};
-use plimsoll_results::{SeriesState, Verdict};
+use plimsoll_results::{SeriesDir, SeriesState, Verdict};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ const SMALL: &str = "\
 datadir = data
 timestamp-datadir = FALSE
 [debug]
-stonewall-time = 60
+stonewall-time = 2
 [ior-easy]
 transferSize = 64k
 blockSize = 256k
@@ -23,7 +23,7 @@ segmentCount = 5
 [mdtest-easy]
 n = 20
 [mdtest-hard]
-n = 10
+n = 102
 ";
 
 fn io500(bench: &Bench, config: &str, more: &[&str]) -> std::process::Command {
@@ -71,14 +71,13 @@ fn a_killed_suite_continues_with_the_phase_that_did_not_end() {
     let mut child = command.spawn().unwrap();
     // The suite waits before the phase that deletes the files of mdtest-easy.
     let results = bench.path("results");
-    let made = || {
-        let dirs = std::fs::read_dir(&results).into_iter().flatten().flatten();
-        let phases = dirs.flat_map(|dir| std::fs::read_dir(dir.path()).into_iter().flatten());
-        phases
-            .flatten()
-            .any(|e| e.file_name().to_string_lossy().contains("mdtest-hard-stat"))
+    let waits = || {
+        let mut dirs = std::fs::read_dir(&results).into_iter().flatten().flatten();
+        let series = dirs.find_map(|dir| SeriesDir::at(&dir.path()).read().ok());
+        let last = series.and_then(|series| Some(series.configurations.last()?.name.clone()));
+        last.as_deref() == Some("mdtest-easy-delete")
     };
-    wait_until("the phase before the pause has ended", made);
+    wait_until("the suite waits before the phase", waits);
     let files = tree(&bench.path("data")).0;
     let of = |part: &str| {
         files
@@ -92,7 +91,7 @@ fn a_killed_suite_continues_with_the_phase_that_did_not_end() {
         "{files:?}"
     );
     let hard = of("mdtest-hard/test-dir.0-0/mdtest_tree.0/file.mdtest.");
-    assert_eq!(hard.len(), 2 * 10);
+    assert_eq!(hard.len(), 2 * 102);
     assert!(hard.iter().all(|(_, size)| **size == 3901));
     let easy = of("ior_file_easy.");
     assert_eq!(easy.len(), 2);
@@ -140,6 +139,9 @@ fn a_killed_suite_continues_with_the_phase_that_did_not_end() {
         .unwrap();
     assert_eq!(series.runs[at].phase.as_ref().unwrap().items, 2 * 20);
     assert!(ended.stdout.contains("on new files"), "{}", ended.stdout);
+    // Of the names of each rank, only `file.mdtest.RANK.101` contains `01`.
+    let found = suite.figures.run_of("find", &series.runs).unwrap();
+    assert_eq!(found.phase.as_ref().unwrap().matches, Some(2));
     // Nothing of the suite is left but its results.
     let left = tree(&bench.path("data")).0;
     assert!(left.is_empty(), "{left:?}");
