@@ -11,6 +11,7 @@
 
 mod builtins;
 pub mod fio;
+pub mod ior;
 pub mod md;
 pub mod mix;
 pub mod profile;

@@ -8,8 +8,8 @@
 mod arguments;
 mod latency;
 mod lines;
-mod lower;
-mod numbers;
+pub(crate) mod lower;
+pub(crate) mod numbers;
 mod options;
 mod results;
 mod run_info;
@@ -19,5 +19,6 @@ pub use latency::LatencyFiles;
 pub use lines::Report;
 pub use lower::lower;
 pub use options::{Io500, Options, PatternOptions, Phases, Place, Workbench};
+pub(crate) use options::{place_of, target_of_interface};
 pub use results::position_after;
 pub use run_info::Position;

@@ -1,6 +1,7 @@
 //! Tests of the front ends, through their public functions.
 
 mod fio;
+mod ior;
 mod md;
 mod mix;
 mod profile;

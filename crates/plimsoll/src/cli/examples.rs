@@ -175,6 +175,16 @@ A relay terminates TCP on both sides: there is no slow start, and no window limi
 The kernel's netem delays packets, so that both apply: docs/wan.md has its commands.
 Ctrl-C stops it and prints its traffic.";
 
+pub(super) const IOR_EXAMPLES: &str = "\
+Examples:
+  plimsoll ior --processes 4 -a POSIX -b 1g -t 2m -F -e -C -o /mnt/test/easy
+  plimsoll ior --processes 4 -w -k -F -b 1g -t 2m -o /mnt/test/easy
+  plimsoll ior --processes 4 -r -F -b 4k -t 4k -s 100000 -z -z -C -D 60 -o /mnt/test/easy
+      random reads of the files that the run before has kept
+  mpiexec -n 8 plimsoll ior -b 47008 -t 47008 -s 1000 -D 30 -O stoneWallingWearOut=1
+
+Plimsoll makes a directory with the name of the test file. `plimsoll md --pattern` has IO500's patterns.";
+
 pub(super) const MD_EXAMPLES: &str = "\
 Examples:
   plimsoll md
@@ -185,6 +195,8 @@ Examples:
   plimsoll md -1 && plimsoll md -2 -w=60 -W && plimsoll md -3
       one phase after the other; mdtest.status stores the position
   plimsoll md --pattern mdtest-hard -n 10000 -w 30 --processes 8
+  plimsoll ior --processes 8 -F -b 1g -t 2m
+      IOR's command lines
   plimsoll md --processes 8 -P=100 -I=50 -D=2 --target sim:flash-2-replicas
       eight ranks on a simulated system, as workers of one process in virtual time
   plimsoll md --dry-run

@@ -13,6 +13,7 @@ pub mod fio;
 pub mod fit;
 pub mod hosts;
 pub mod import;
+pub mod ior;
 pub mod list;
 pub mod md;
 pub mod plan;

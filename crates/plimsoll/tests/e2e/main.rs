@@ -38,6 +38,7 @@ mod hosts;
 mod idle_settings;
 mod import;
 mod install;
+mod ior;
 mod kubernetes;
 mod large_figures;
 mod live;

@@ -5,12 +5,13 @@ mod workbench;
 
 pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
 
-use crate::md::options::{Options, PatternOptions};
+use crate::md::options::{Options, PatternOptions, Place};
 use crate::md::run_info::Position;
 use plimsoll_plan::{
-    NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation, OperationId, Parameter,
-    Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Samples, Source, SourceKind,
-    Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
+    Cold, Content, NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation,
+    OperationId, Parameter, Pattern, Phase, Plan, Program, QuitMode, RankShift, RelPath,
+    RootHandling, Samples, Source, SourceKind, Stage, StageWork, Stonewall, Until, WorkDirSpec,
+    WorkerGroup,
 };
 use std::time::Duration;
 
@@ -32,11 +33,20 @@ pub(crate) mod row {
 const MAX_OBJECT_NUMBER: u128 = i64::MAX as u128;
 
 /// A pattern and the texts about it in the Plan.
-struct LoweredPattern {
-    title: &'static str,
-    notes: Vec<&'static str>,
-    pattern: Pattern,
-    parameters: Vec<Parameter>,
+pub(crate) struct LoweredPattern {
+    pub(crate) title: &'static str,
+    pub(crate) notes: Vec<&'static str>,
+    pub(crate) pattern: Pattern,
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+/// Properties of a Plan beside its pattern.
+pub(crate) struct PlanFacts<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) place: &'a Place,
+    pub(crate) seed: u64,
+    pub(crate) content: Option<Content>,
+    pub(crate) cold: Cold,
 }
 
 /// Makes the Plan of a pattern for `ranks` ranks. The returned Plan has passed [`Plan::check`].
@@ -56,17 +66,37 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         PatternOptions::Mdtest(m) => io500::mdtest(options, m, ranks, &mut rows)?,
         PatternOptions::Ior(i) => io500::ior(options, i, ranks, &mut rows)?,
     };
+    let arguments = &options.arguments;
+    let facts = PlanFacts {
+        name: arguments.pattern.as_str(),
+        place: &options.place,
+        seed: arguments.seed,
+        content: arguments.content,
+        cold: options.cold,
+    };
+    plan_of(&facts, lowered, rows, ranks)
+}
+
+/// Makes the Plan of a lowered pattern for `ranks` ranks. The returned Plan has passed [`Plan::check`].
+///
+/// # Errors
+/// One sentence that states why the Plan is impossible.
+pub(crate) fn plan_of(
+    facts: &PlanFacts<'_>,
+    lowered: LoweredPattern,
+    rows: RowTable,
+    ranks: u32,
+) -> Result<Plan, String> {
     let (pattern, mut parameters) = (lowered.pattern, lowered.parameters);
     let text = as_text(&parameters);
-    let arguments = &options.arguments;
-    if let Some(content) = arguments.content {
+    if let Some(content) = facts.content {
         parameters.push(parameter("content", content, "", "contents of writes"));
     }
     let note = |text: &str| Note {
         text: text.into(),
         location: None,
     };
-    let name = arguments.pattern.as_str();
+    let name = facts.name;
     let mut plan = Plan {
         title: lowered.title.into(),
         source: Source {
@@ -74,9 +104,9 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
             name: name.into(),
             text,
         },
-        seed: arguments.seed,
+        seed: facts.seed,
         work_dir: WorkDirSpec {
-            dir: options.place.dir.clone(),
+            dir: facts.place.dir.clone(),
             guards: vec![pattern.root.clone()],
             temporary: false,
         },
@@ -88,8 +118,8 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
         ..Plan::empty(name)
     };
     plan.options.keep = pattern.leaves_objects;
-    plan.options.drop_caches = options.cold;
-    plan.options.content = arguments.content.unwrap_or_default();
+    plan.options.drop_caches = facts.cold;
+    plan.options.content = facts.content.unwrap_or_default();
     let program = Program::Pattern(Box::new(pattern));
     plan.groups = vec![WorkerGroup::new("rank", ranks, "rank", program)];
     plan.check().map_err(|e| e.to_string())?;
@@ -100,7 +130,23 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
 fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
     let arguments = &options.arguments;
     Pattern {
-        root: options.place.root.clone(),
+        verify: arguments.verify_read,
+        content: arguments.content,
+        direct: arguments.direct,
+        samples: match (&arguments.latency, arguments.latency_all) {
+            (None, _) => Samples::Off,
+            (Some(_), false) => Samples::First,
+            (Some(_), true) => Samples::All,
+        },
+        hold_memory: memory(arguments.lim_free_mem),
+        ..empty_pattern(options.place.root.clone(), ranks, stages)
+    }
+}
+
+/// A pattern of empty objects in the directory `root`, with default options; the run creates and removes the root.
+pub(crate) fn empty_pattern(root: RelPath, ranks: u32, stages: Vec<Stage>) -> Pattern {
+    Pattern {
+        root,
         root_is: RootHandling::New,
         leaves_objects: false,
         set_name: NameTemplate::default(),
@@ -111,15 +157,11 @@ fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
         object_size: 0,
         position: 0,
         positions: vec![],
-        verify: arguments.verify_read,
-        content: arguments.content,
-        direct: arguments.direct,
-        samples: match (&arguments.latency, arguments.latency_all) {
-            (None, _) => Samples::Off,
-            (Some(_), false) => Samples::First,
-            (Some(_), true) => Samples::All,
-        },
-        hold_memory: memory(arguments.lim_free_mem),
+        verify: false,
+        content: None,
+        direct: false,
+        samples: Samples::Off,
+        hold_memory: None,
         stages,
     }
 }
@@ -151,10 +193,10 @@ fn script(stages: &[Stage]) -> Vec<Phase> {
 
 /// Rows of the results, in the order of their first use.
 #[derive(Default)]
-struct RowTable(Vec<Operation>);
+pub(crate) struct RowTable(Vec<Operation>);
 
 impl RowTable {
-    fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
+    pub(crate) fn id(&mut self, name: &str, kind: OpKind) -> OperationId {
         let found = self.0.iter().position(|o| o.name == name && o.kind == kind);
         let at = found.unwrap_or_else(|| {
             self.0.push(Operation {
@@ -168,7 +210,12 @@ impl RowTable {
     }
 }
 
-fn parameter(name: &str, value: impl ToString, default: impl ToString, meaning: &str) -> Parameter {
+pub(crate) fn parameter(
+    name: &str,
+    value: impl ToString,
+    default: impl ToString,
+    meaning: &str,
+) -> Parameter {
     Parameter {
         name: name.into(),
         value: value.to_string(),
@@ -190,7 +237,7 @@ fn memory(mib: Option<u64>) -> Option<u64> {
     mib.filter(|mib| *mib > 0).map(|mib| mib << 20)
 }
 
-fn template(text: &str) -> NameTemplate {
+pub(crate) fn template(text: &str) -> NameTemplate {
     NameTemplate::parse(text).expect("a constant of `pattern_names` is a template")
 }
 
@@ -228,7 +275,7 @@ fn by(ranks: i64) -> RankShift {
 }
 
 /// A measured stage without a waiting factor, a stonewall or a squeeze of memory.
-fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
+pub(crate) fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
     Stage {
         name: name.into(),
         iteration: 0,
@@ -242,7 +289,7 @@ fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
 }
 
 /// Refuses a number above `MAX_OBJECT_NUMBER`; `what` names the number.
-fn countable(what: &str, number: u128) -> Result<(), String> {
+pub(crate) fn countable(what: &str, number: u128) -> Result<(), String> {
     match number {
         0..=MAX_OBJECT_NUMBER => Ok(()),
         _ => Err(format!(
