@@ -14,6 +14,7 @@ mod builtins;
 pub mod fio;
 mod ini;
 pub mod io500;
+pub mod ior;
 pub mod md;
 pub mod mix;
 pub mod profile;

@@ -8,8 +8,8 @@
 mod arguments;
 mod latency;
 mod lines;
-mod lower;
-mod numbers;
+pub(crate) mod lower;
+pub(crate) mod numbers;
 mod options;
 mod results;
 mod run_info;
@@ -22,5 +22,6 @@ pub use lower::{Part, lower, lower_part};
 pub(crate) use lower::{lower_stage, row};
 pub(crate) use options::MDTEST_HARD_SIZE;
 pub use options::{Io500, Options, PatternOptions, Phases, Place, Workbench};
+pub(crate) use options::{place_of, target_of_interface};
 pub use results::position_after;
 pub use run_info::Position;

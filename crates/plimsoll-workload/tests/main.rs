@@ -2,6 +2,7 @@
 
 mod fio;
 mod io500;
+mod ior;
 mod md;
 mod mix;
 mod profile;

@@ -47,7 +47,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use examples::{
     AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, FIO_EXAMPLES, IO500_EXAMPLES,
-    MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
+    IOR_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
 };
 use std::path::PathBuf;
 
@@ -108,6 +108,9 @@ pub enum Command {
     /// Run the phases of IO500 from its configuration file, with scores
     #[command(hide = true, after_help = IO500_EXAMPLES)]
     Io500(Box<Io500Args>),
+    /// Run a command line of IOR: parallel reads and writes of files
+    #[command(args_override_self = true, hide = true, after_help = IOR_EXAMPLES)]
+    Ior(Box<IorArgs>),
     /// Run job files and command lines of fio
     #[command(after_help = FIO_EXAMPLES)]
     Fio(Box<FioArgs>),
@@ -201,6 +204,25 @@ pub struct MdArgs {
     #[command(flatten)]
     pub root: ResultsRoot,
     /// Output format; json prints run.json alone, and the lines of the phases go to standard error
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Print the Plan without executing the Plan
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub ranks: RankArgs,
+    #[command(flatten)]
+    pub events: EventArgs,
+}
+
+/// Arguments of `ior`.
+#[derive(Debug, Args)]
+pub struct IorArgs {
+    #[command(flatten)]
+    pub ior: plimsoll_workload::ior::Arguments,
+    #[command(flatten)]
+    pub root: ResultsRoot,
+    /// Output format; json prints run.json alone, and IOR's lines go to standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
     /// Print the Plan without executing the Plan

@@ -114,6 +114,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Fio(args) => commands::fio::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Io500(args) => commands::io500::run(&args),
+        Command::Ior(args) => commands::ior::run(&args),
         Command::Check(args) => commands::profile::check(*args),
         Command::Profile(args) => commands::profile::run(*args),
         Command::Resume(args) => commands::series::resume(&args),

@@ -139,7 +139,7 @@ impl Options {
         };
         let interface = args.interface.as_deref().or(args.target.as_deref());
         let interface = interface.unwrap_or("posix").to_owned();
-        let target = target(&interface, args.target.is_some())?;
+        let target = target_of_interface(&interface, args.target.is_some())?;
         check_direct(args, &pattern, &target)?;
         Ok(Self {
             cold: cold(args, &target)?,
@@ -401,14 +401,14 @@ const UNSUPPORTED_INTERFACES: &[&str] = &[
 ];
 
 /// The target's URL for an interface name; with `url`, the interface already is a URL.
-fn target(interface: &str, url: bool) -> Result<String, String> {
+pub(crate) fn target_of_interface(interface: &str, url: bool) -> Result<String, String> {
     let lower = interface.to_ascii_lowercase();
     match lower.as_str() {
         _ if url => Ok(interface.into()),
         "posix" => Ok("posix".into()),
         "dummy" | "null" => Ok("null".into()),
         name if UNSUPPORTED_INTERFACES.contains(&name) => Err(format!(
-            "the interface `{interface}` is not in Plimsoll; `-i list` names those that are"
+            "the interface `{interface}` is not in Plimsoll; `plimsoll md -i list` names those that are"
         )),
         _ => Ok(interface.into()),
     }
@@ -429,14 +429,22 @@ fn place(args: &Arguments) -> Result<Place, String> {
         (None, Some(root)) => root,
         (None, None) => default.into(),
     };
-    if root.is_absolute() && args.dir.is_some() {
+    place_of(args.dir.as_deref(), &root)
+}
+
+/// The place of the root directory `root`, which is below `dir` if relative.
+///
+/// # Errors
+/// If the root has no name of its own, or is absolute beside `dir`.
+pub(crate) fn place_of(dir: Option<&Path>, root: &Path) -> Result<Place, String> {
+    if root.is_absolute() && dir.is_some() {
         return Err(format!(
             "the root directory {} is an absolute path, so --dir would have no effect",
             root.display()
         ));
     }
-    let dir = args.dir.clone().unwrap_or_default();
-    let (above, name) = split(&root)?;
+    let dir = dir.unwrap_or(Path::new(""));
+    let (above, name) = split(root)?;
     let dir: PathBuf = dir.join(above).components().collect();
     Ok(Place {
         dir: match dir.as_os_str().is_empty() {

@@ -191,6 +191,15 @@ Examples:
 The configuration's `resultdir` is the parent of the results directory. The result is IO500-style, not an IO500 \
 result.
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 a score is invalid, 130 interrupted.";
+pub(super) const IOR_EXAMPLES: &str = "\
+Examples:
+  plimsoll ior --processes 4 -a POSIX -b 1g -t 2m -F -e -C -o /mnt/test/easy
+  plimsoll ior --processes 4 -w -k -F -b 1g -t 2m -o /mnt/test/easy
+  plimsoll ior --processes 4 -r -F -b 4k -t 4k -s 100000 -z -z -C -D 60 -o /mnt/test/easy
+      random reads of the files that the run before has kept
+  mpiexec -n 8 plimsoll ior -b 47008 -t 47008 -s 1000 -D 30 -O stoneWallingWearOut=1
+
+Plimsoll makes a directory with the name of the test file. `plimsoll md --pattern` has IO500's patterns.";
 
 pub(super) const MD_EXAMPLES: &str = "\
 Examples:
@@ -202,6 +211,8 @@ Examples:
   plimsoll md -1 && plimsoll md -2 -w=60 -W && plimsoll md -3
       one phase after the other; mdtest.status stores the position
   plimsoll md --pattern mdtest-hard -n 10000 -w 30 --processes 8
+  plimsoll ior --processes 8 -F -b 1g -t 2m
+      IOR's command lines
   plimsoll md --processes 8 -P=100 -I=50 -D=2 --target sim:flash-2-replicas
       eight ranks on a simulated system, as workers of one process in virtual time
   plimsoll md --dry-run

@@ -9,7 +9,7 @@ use crate::exit::{CommandError, Exit};
 use crate::io_choice;
 use crate::output_options::OutputOptions;
 use plimsoll_engine::{ClockKind, Event, Observer, Outcome, PhaseInfo, Settings, Stop};
-use plimsoll_measure::RankStage;
+use plimsoll_measure::{OpTotals, RankStage};
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_report::terminal;
 use plimsoll_results::{Run, RunDir, RunWriter, Verdict};
@@ -37,7 +37,9 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         let (plan, options, _) = checked(args, args.ranks.working()?)?;
         return super::plan::show(&plan, &settings_of(&options, &plan), args.format);
     }
-    let (communicator, ranks) = join_ranks(args)?;
+    // Invalid options of `md` count as real time here: rank 0 reports them once the ranks are connected.
+    let target = Options::new(&args.md).ok().map(|options| options.target);
+    let (communicator, ranks) = join_ranks(&args.ranks, target.as_deref())?;
     let mut tools = None;
     let plan: Plan = communicator.run_on_root_and_broadcast(|| {
         let (plan, options, _) = checked(args, ranks)?;
@@ -100,13 +102,13 @@ fn settings_of(options: &Options, plan: &Plan) -> Settings {
     }
 }
 
-/// Connects the processes of the run. Also returns the number of ranks: processes, or in virtual time workers of this
-/// process.
-fn join_ranks(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
-    // Invalid options of `md` count as real time here: rank 0 reports them once the ranks are connected.
-    let options = Options::new(&args.md);
-    let clock = options.map_or(ClockKind::Real, |o| plimsoll_target::clock(&o.target));
-    join_pattern(&args.ranks, clock)
+/// Connects the processes of the run on a target; without a target, in real time. Also returns the number of ranks:
+/// processes, or in virtual time workers of this process.
+pub(super) fn join_ranks(
+    args: &RankArgs,
+    target: Option<&str>,
+) -> Result<(Communicator, u32), CommandError> {
+    join_pattern(args, target.map_or(ClockKind::Real, plimsoll_target::clock))
 }
 
 /// Checks the rank options for ranks that are workers of one process.
@@ -204,9 +206,9 @@ fn run_as_root(
     if tools.uses_empty_root && !options.arguments.quiet {
         head.push_str("WARN: Will use the existing (empty) directory\n");
     }
-    let mut watch = MdObserver {
+    let watch = StageObserver {
         conductor,
-        report,
+        lines: Box::new(move |stage, ranks, rows| report.stage(stage, ranks, rows)),
         head,
         latency: tools.latency,
         done: vec![],
@@ -214,28 +216,8 @@ fn run_as_root(
         stop: context.host.stop().clone(),
     };
     let begun = Instant::now();
-    let ranks = context.communicator.ranks();
-    let (settings, stop) = (config.settings(), context.host.stop());
-    let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut watch, ranks);
-    let outcome = match outcome_or_refusal(ran) {
-        Ok(outcome) => with_latency_failure(outcome, watch.broken.as_ref()),
-        Err(refused) => {
-            drop(watch);
-            return Err(refused.into());
-        }
-    };
-    let MdObserver {
-        mut conductor,
-        done,
-        ..
-    } = watch;
-    let lines = report.end(begun.elapsed(), &local_time());
-    conductor.view().print(&lines);
-    let written = conductor.end(outcome);
-    if output.format == Format::Json || options.arguments.quiet {
-        run::warn_of_unremoved(&written);
-    }
-    let Written { run, dir, .. } = written;
+    let end = |_: &[Vec<RankStage>]| report.end(begun.elapsed(), &local_time());
+    let (Written { run, dir, .. }, done) = watch.run(context, output, config, &end)?;
     keep_position(options, plan, &run, &done)?;
     print_report(output, &run, dir.as_ref().ok().map(RunDir::path))?;
     dir.map_err(CommandError::failed)?;
@@ -243,7 +225,11 @@ fn run_as_root(
 }
 
 /// Prints the report of the run; in quiet mode only if the run is not valid.
-fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result<(), CommandError> {
+pub(super) fn print_report(
+    output: &OutputOptions,
+    run: &Run,
+    dir: Option<&Path>,
+) -> Result<(), CommandError> {
     match output.format {
         Format::Text if output.quiet => {
             if run.validity.verdict != Verdict::Valid {
@@ -286,19 +272,22 @@ fn keep_position(
 }
 
 /// The command line as given.
-fn arguments() -> Vec<String> {
+pub(super) fn arguments() -> Vec<String> {
     let words = std::env::args_os();
     words.map(|w| w.to_string_lossy().into_owned()).collect()
 }
 
-fn local_time() -> String {
+pub(super) fn local_time() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Prints a line per completed stage, and records the time of every operation.
-struct MdObserver<'a> {
+/// The lines of a completed stage, from the number of the stage, the ranks, and the rows merged over all ranks.
+pub(super) type StageLines<'a> = Box<dyn Fn(u32, &[RankStage], &[OpTotals]) -> String + 'a>;
+
+/// Prints the lines of each completed stage of a pattern, and records the time of every operation.
+pub(super) struct StageObserver<'a> {
     conductor: Conductor<'a>,
-    report: Report<'a>,
+    lines: StageLines<'a>,
     /// First lines of a pattern's report, printed once the run is accepted, since a refused run prints only the reason;
     /// empty after printing.
     head: String,
@@ -320,7 +309,60 @@ fn with_latency_failure(mut outcome: Outcome, broken: Option<&String>) -> Outcom
     outcome
 }
 
-impl MdObserver<'_> {
+impl<'a> StageObserver<'a> {
+    /// An observer that prints `head`, and the lines of each stage, and records no times.
+    pub(super) fn new(
+        conductor: Conductor<'a>,
+        head: String,
+        lines: StageLines<'a>,
+        stop: Stop,
+    ) -> Self {
+        Self {
+            conductor,
+            lines,
+            head,
+            latency: None,
+            done: vec![],
+            broken: None,
+            stop,
+        }
+    }
+
+    /// Runs the pattern, prints the lines that `end` makes of the completed stages, and writes the results. Also returns
+    /// the results of the ranks in each completed stage.
+    ///
+    /// # Errors
+    /// If the run is refused.
+    pub(super) fn run(
+        mut self,
+        context: &RunContext<'_>,
+        output: &OutputOptions,
+        config: &RunConfig,
+        end: &dyn Fn(&[Vec<RankStage>]) -> String,
+    ) -> Result<(Written, Vec<Vec<RankStage>>), CommandError> {
+        let ranks = context.communicator.ranks();
+        let (settings, stop) = (config.settings(), context.host.stop());
+        let ran = plimsoll_engine::run_ranks(&config.plan, &settings, stop, &mut self, ranks);
+        let outcome = match outcome_or_refusal(ran) {
+            Ok(outcome) => with_latency_failure(outcome, self.broken.as_ref()),
+            Err(refused) => {
+                drop(self);
+                return Err(refused.into());
+            }
+        };
+        let Self {
+            mut conductor,
+            done,
+            ..
+        } = self;
+        conductor.view().print(&end(&done));
+        let written = conductor.end(outcome);
+        if output.format == Format::Json || output.quiet {
+            run::warn_of_unremoved(&written);
+        }
+        Ok((written, done))
+    }
+
     /// Prints the first lines, once.
     fn say_head(&mut self) {
         if !self.head.is_empty() {
@@ -339,7 +381,7 @@ impl MdObserver<'_> {
     }
 }
 
-impl Observer for MdObserver<'_> {
+impl Observer for StageObserver<'_> {
     fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
         self.say_head();
         self.conductor.before(phase, stopped)
@@ -370,7 +412,7 @@ impl Observer for MdObserver<'_> {
                 ..
             } => self.latency(|files| files.add(stage, row, samples)),
             Event::StageEnd { stage, ranks, rows } => {
-                let lines = self.report.stage(stage, ranks, rows);
+                let lines = (self.lines)(stage, ranks, rows);
                 self.conductor.view().print(&lines);
                 self.latency(|files| files.end_stage(stage));
                 self.done.push(ranks.to_vec());

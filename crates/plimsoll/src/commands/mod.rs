@@ -14,6 +14,7 @@ pub mod fit;
 pub mod hosts;
 pub mod import;
 pub mod io500;
+pub mod ior;
 pub mod list;
 pub mod md;
 pub mod plan;

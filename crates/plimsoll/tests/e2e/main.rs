@@ -39,6 +39,7 @@ mod idle_settings;
 mod import;
 mod install;
 mod io500;
+mod ior;
 mod kubernetes;
 mod large_figures;
 mod live;

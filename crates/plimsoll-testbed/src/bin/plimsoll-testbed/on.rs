@@ -17,8 +17,8 @@ use std::process::Command;
 pub const NAME_VARIABLE: &str = "PLIMSOLL_TESTBED";
 
 /// Commands that take `--target` and `--dir`, and load or prepare the target and the directory.
-const LOADS: [&str; 8] = [
-    "run", "curve", "find", "ab", "md", "fio", "profile", "populate",
+const LOADS: [&str; 9] = [
+    "run", "curve", "find", "ab", "md", "ior", "fio", "profile", "populate",
 ];
 
 /// The `plimsoll-testbed` command that runs a command of `plimsoll` on a bed.
@@ -119,6 +119,7 @@ fn loading<'a>(
 fn names_target(command: &str, words: &[OsString]) -> bool {
     let options: &[&str] = match command {
         "md" => &["--target", "--interface", "--api", "-i", "-a"],
+        "ior" => &["--target", "-a"],
         "profile" => &["--target", "--filesystem"],
         _ => &["--target"],
     };
@@ -144,7 +145,7 @@ fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, Bed
     if let Some((_, other)) = dirs.iter().find(|(_, dir)| !dir.starts_with(base)) {
         return Err(elsewhere(other.as_os_str()));
     }
-    if command == "md" {
+    if ["md", "ior"].contains(&command) {
         // Relative directories are below `--dir`.
         let roots = [
             values(words, "-o"),

@@ -5,12 +5,13 @@ mod workbench;
 
 pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
 
-use crate::md::options::{Options, PatternOptions};
+use crate::md::options::{Options, PatternOptions, Place};
 use crate::md::run_info::Position;
 use plimsoll_plan::{
-    NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation, OperationId, Parameter,
-    Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling, Rounds, Samples, Source,
-    SourceKind, Stage, StageWork, Stonewall, Until, WorkDirSpec, WorkerGroup,
+    Cold, Content, NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation,
+    OperationId, Parameter, Pattern, Phase, Plan, Program, QuitMode, RankShift, RelPath,
+    RootHandling, Rounds, Samples, Source, SourceKind, Stage, StageWork, Stonewall, Until,
+    WorkDirSpec, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -32,11 +33,20 @@ pub(crate) mod row {
 const MAX_OBJECT_NUMBER: u128 = i64::MAX as u128;
 
 /// A pattern and the texts about it in the Plan.
-struct LoweredPattern {
-    title: &'static str,
-    notes: Vec<&'static str>,
-    pattern: Pattern,
-    parameters: Vec<Parameter>,
+pub(crate) struct LoweredPattern {
+    pub(crate) title: &'static str,
+    pub(crate) notes: Vec<&'static str>,
+    pub(crate) pattern: Pattern,
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+/// Properties of a Plan beside its pattern.
+pub(crate) struct PlanFacts<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) place: &'a Place,
+    pub(crate) seed: u64,
+    pub(crate) content: Option<Content>,
+    pub(crate) cold: Cold,
 }
 
 /// Makes the Plan of a pattern for `ranks` ranks. The returned Plan has passed [`Plan::check`].
@@ -128,17 +138,39 @@ fn finished(
     rows: RowTable,
     is_whole: bool,
 ) -> Result<Plan, String> {
+    let arguments = &options.arguments;
+    let facts = PlanFacts {
+        name: arguments.pattern.as_str(),
+        place: &options.place,
+        seed: arguments.seed,
+        content: arguments.content,
+        cold: options.cold,
+    };
+    let mut plan = plan_of(&facts, lowered, rows, ranks)?;
+    plan.options.keep &= is_whole;
+    Ok(plan)
+}
+
+/// Makes the Plan of a lowered pattern for `ranks` ranks. The returned Plan has passed [`Plan::check`].
+///
+/// # Errors
+/// One sentence that states why the Plan is impossible.
+pub(crate) fn plan_of(
+    facts: &PlanFacts<'_>,
+    lowered: LoweredPattern,
+    rows: RowTable,
+    ranks: u32,
+) -> Result<Plan, String> {
     let (pattern, mut parameters) = (lowered.pattern, lowered.parameters);
     let text = as_text(&parameters);
-    let arguments = &options.arguments;
-    if let Some(content) = arguments.content {
+    if let Some(content) = facts.content {
         parameters.push(parameter("content", content, "", "contents of writes"));
     }
     let note = |text: &str| Note {
         text: text.into(),
         location: None,
     };
-    let name = arguments.pattern.as_str();
+    let name = facts.name;
     let mut plan = Plan {
         title: lowered.title.into(),
         source: Source {
@@ -146,9 +178,9 @@ fn finished(
             name: name.into(),
             text,
         },
-        seed: arguments.seed,
+        seed: facts.seed,
         work_dir: WorkDirSpec {
-            dir: options.place.dir.clone(),
+            dir: facts.place.dir.clone(),
             guards: vec![pattern.root.clone()],
             temporary: false,
         },
@@ -159,9 +191,9 @@ fn finished(
         notes: lowered.notes.into_iter().map(note).collect(),
         ..Plan::empty(name)
     };
-    plan.options.keep = pattern.leaves_objects && is_whole;
-    plan.options.drop_caches = options.cold;
-    plan.options.content = arguments.content.unwrap_or_default();
+    plan.options.keep = pattern.leaves_objects;
+    plan.options.drop_caches = facts.cold;
+    plan.options.content = facts.content.unwrap_or_default();
     let program = Program::Pattern(Box::new(pattern));
     plan.groups = vec![WorkerGroup::new("rank", ranks, "rank", program)];
     plan.check().map_err(|e| e.to_string())?;
@@ -204,7 +236,23 @@ impl Part<'_> {
 fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
     let arguments = &options.arguments;
     Pattern {
-        root: options.place.root.clone(),
+        verify: arguments.verify_read,
+        content: arguments.content,
+        direct: arguments.direct,
+        samples: match (&arguments.latency, arguments.latency_all) {
+            (None, _) => Samples::Off,
+            (Some(_), false) => Samples::First,
+            (Some(_), true) => Samples::All,
+        },
+        hold_memory: memory(arguments.lim_free_mem),
+        ..empty_pattern(options.place.root.clone(), ranks, stages)
+    }
+}
+
+/// A pattern of empty objects in the directory `root`, with default options; the run creates and removes the root.
+pub(crate) fn empty_pattern(root: RelPath, ranks: u32, stages: Vec<Stage>) -> Pattern {
+    Pattern {
+        root,
         root_is: RootHandling::New,
         leaves_objects: false,
         set_name: NameTemplate::default(),
@@ -215,15 +263,11 @@ fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
         object_size: 0,
         position: 0,
         positions: vec![],
-        verify: arguments.verify_read,
-        content: arguments.content,
-        direct: arguments.direct,
-        samples: match (&arguments.latency, arguments.latency_all) {
-            (None, _) => Samples::Off,
-            (Some(_), false) => Samples::First,
-            (Some(_), true) => Samples::All,
-        },
-        hold_memory: memory(arguments.lim_free_mem),
+        verify: false,
+        content: None,
+        direct: false,
+        samples: Samples::Off,
+        hold_memory: None,
         stages,
     }
 }
@@ -272,7 +316,12 @@ impl RowTable {
     }
 }
 
-fn parameter(name: &str, value: impl ToString, default: impl ToString, meaning: &str) -> Parameter {
+pub(crate) fn parameter(
+    name: &str,
+    value: impl ToString,
+    default: impl ToString,
+    meaning: &str,
+) -> Parameter {
     Parameter {
         name: name.into(),
         value: value.to_string(),
@@ -294,7 +343,7 @@ fn memory(mib: Option<u64>) -> Option<u64> {
     mib.filter(|mib| *mib > 0).map(|mib| mib << 20)
 }
 
-fn template(text: &str) -> NameTemplate {
+pub(crate) fn template(text: &str) -> NameTemplate {
     NameTemplate::parse(text).expect("a constant of `pattern_names` is a template")
 }
 
@@ -332,7 +381,7 @@ fn by(ranks: i64) -> RankShift {
 }
 
 /// A measured stage without a waiting factor, a stonewall or a squeeze of memory.
-fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
+pub(crate) fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
     Stage {
         name: name.into(),
         iteration: 0,
@@ -346,7 +395,7 @@ fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
 }
 
 /// Refuses a number above `MAX_OBJECT_NUMBER`; `what` names the number.
-fn countable(what: &str, number: u128) -> Result<(), String> {
+pub(crate) fn countable(what: &str, number: u128) -> Result<(), String> {
     match number {
         0..=MAX_OBJECT_NUMBER => Ok(()),
         _ => Err(format!(
