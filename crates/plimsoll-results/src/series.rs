@@ -121,7 +121,7 @@ pub enum SeriesKind {
     /// parameters.
     Sweep(Sweep),
     /// An IO500-style suite: a run for each phase.
-    Suite(Suite),
+    Suite(Box<Suite>),
 }
 
 /// State of a series, which says whether runs are missing and what ended the series.
@@ -306,7 +306,7 @@ impl SeriesKind {
             Self::Profile(profile) => profile,
             Self::Ab(paired) => paired,
             Self::Sweep(sweep) => sweep,
-            Self::Suite(suite) => suite,
+            Self::Suite(suite) => &**suite,
         }
     }
 
@@ -318,7 +318,7 @@ impl SeriesKind {
             Self::Profile(profile) => profile,
             Self::Ab(paired) => paired,
             Self::Sweep(sweep) => sweep,
-            Self::Suite(suite) => suite,
+            Self::Suite(suite) => &mut **suite,
         }
     }
 

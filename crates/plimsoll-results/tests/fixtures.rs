@@ -377,7 +377,7 @@ pub fn suite(phases: &[(&str, ScoreGroup, Option<&str>)]) -> Series {
         score: None,
         extended_score: None,
     };
-    series(SeriesKind::Suite(suite), configurations)
+    series(SeriesKind::Suite(Box::new(suite)), configurations)
 }
 
 /// The next run of a series.

@@ -93,7 +93,7 @@ fn show(series: &Series, dir: &SeriesDir) {
             (0..series.runs.len()).for_each(|number| _ = black_box(sweep::line(of, number)));
         }
         SeriesKind::Suite(figures) => {
-            let of = series.with(figures);
+            let of = series.with(&**figures);
             show_document(suite::document(of), series, dir);
             black_box((
                 suite::files::summary(figures),

@@ -104,7 +104,7 @@ fn new(
         suite.made_dirs = make_dirs(Path::new(&suite.data_dir))?;
     }
     let interval = first.plan.default_interval();
-    let kind = SeriesKind::Suite(suite);
+    let kind = SeriesKind::Suite(Box::new(suite));
     let mut series =
         new_series::with_interval(kind, "io500", vec![first], interval, vec![], processes);
     if let Err(refused) = new_series::check_own(&mut series, &root) {

@@ -33,12 +33,12 @@ fn files_have_the_sizes_that_blocks_and_segments_give() {
     )
     .expect_code(0);
     let own = ["ior_file_easy.00000000", "ior_file_easy.00000001"];
-    let expected = own.map(|name| (name.to_owned(), 3 * 48 << 10));
+    let expected = own.map(|name| (name.to_owned(), (3 * 48) << 10));
     assert_eq!(files(&bench, "own"), expected.into());
     for (name, order) in [("shared", &[][..]), ("shuffled", &["-z"])] {
         let out = format!("-o={name}");
         ior(&bench, &[&sizes[..], &[out.as_str()], order].concat()).expect_code(0);
-        let expected = [("file".to_owned(), 2 * 3 * 48 << 10)];
+        let expected = [("file".to_owned(), (2 * 3 * 48) << 10)];
         assert_eq!(files(&bench, name), expected.into());
         // Each rank wrote its own byte: the tasks have an equal number of transfers.
         let bytes = std::fs::read(bench.path(name).join("file")).unwrap();
