@@ -135,12 +135,15 @@ fn count(dir: &Path, text: &str, accept: &dyn Fn(&std::fs::Metadata) -> bool) ->
     all
 }
 
+/// A message with the number of its sender.
+type Message = (usize, Vec<u8>);
+
 /// A link through channels of this process: for each neighbour a sender, and a receiver of messages with the sender's
 /// number.
 struct Channels {
-    to: Vec<(Sender<(usize, Vec<u8>)>, usize)>,
-    from: Receiver<(usize, Vec<u8>)>,
-    early: std::cell::RefCell<std::collections::VecDeque<(usize, Vec<u8>)>>,
+    to: Vec<(Sender<Message>, usize)>,
+    from: Receiver<Message>,
+    early: std::cell::RefCell<std::collections::VecDeque<Message>>,
 }
 
 impl Link for Channels {

@@ -192,7 +192,8 @@ fn check_order(args: &Arguments, one_transfer: bool) -> Result<(), String> {
         ),
         (
             args.random_offset > 0 && reorders && !args.file_per_proc,
-            "-z in a shared file chooses transfers of all tasks, so -C and -Z have no effect: leave them out, or use -F",
+            "-z in a shared file chooses transfers of all tasks, so -C and -Z have no effect: leave them out, or \
+             use -F",
         ),
         (
             args.random_offset == 1 && one_transfer,

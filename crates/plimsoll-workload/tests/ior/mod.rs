@@ -180,12 +180,13 @@ fn lines_are_iors() {
     let expected = "0: pairs accessed: 2 time: 1.003000s\n\
                     1: pairs accessed: 2 time: 2.003000s\n\
                     stonewalling pairs accessed min: 1 max: 2 -- min data: 0.0 GiB mean data: 0.0 GiB time: 1.0s\n\
-                    write     2.00       2.00       0.500000    2048.00    1024.00    0.001000   2.00       0.002000   2.00       0   \n";
+                    write     2.00       2.00       0.500000    2048.00    1024.00    0.001000   2.00       0.002000   \
+                    2.00       0   \n";
     assert_eq!(lines, expected);
     let end = report.end(&[ranks], "now");
     for line in [
         "Max Write: 2.00 MiB/sec (2.09 MB/sec)\n",
-        "write           2.00       2.00       2.00       0.00       2.00       2.00       2.00       0.00    2.00300      2 ",
+        "write           2.00       2.00       2.00       0.00       2.00       2.00       2.00       0.00    2.00300 ",
     ] {
         assert!(end.contains(line), "{end}");
     }
