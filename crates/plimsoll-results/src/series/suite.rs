@@ -550,7 +550,7 @@ mod tests {
             ("find-easy", Metadata, 1.0),
             ("ior-hard-write", Bandwidth, 5.996_531),
             ("mdtest-hard-write", Metadata, 66.621_419),
-            ("find", Metadata, 2872.215_129),
+            ("find", Metadata, 2_872.215_129),
             ("ior-easy-read", Bandwidth, 464.646_333),
             ("mdtest-easy-stat", Metadata, 415.688_686),
             ("ior-hard-read", Bandwidth, 227.682_852),
