@@ -9,8 +9,8 @@ use plimsoll_report::document::Document;
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{curve, find, markdown, points, profile, repeats, suite_rules};
 use plimsoll_results::{
-    LoadCurve, NextRun, Percentiles, Reason, Run, Series, SeriesDir, SeriesKind, SeriesOf,
-    SeriesState, Settling, SkippedConfiguration, Unrest, Verdict, read_runs,
+    CriterionResult, LoadCurve, NextRun, Percentiles, Reason, Run, Series, SeriesDir, SeriesKind,
+    SeriesOf, SeriesState, Settling, SkippedConfiguration, Unrest, Verdict, read_runs,
 };
 use std::path::Path;
 use std::time::Duration;
