@@ -104,7 +104,7 @@ const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
         "`plimsoll run WORKLOAD` runs a built-in workload, a Filebench file or an operation mix",
     ),
     (
-        &["mdtest", "io500", "md-workbench", "mdworkbench"],
+        &["mdtest", "md-workbench", "mdworkbench"],
         "`plimsoll md` has the patterns of MD-Workbench, mdtest and IOR (`--pattern`)",
     ),
     (
