@@ -270,7 +270,7 @@ mod tests {
         plan.options.require.insert(Requirement::Steady);
         let reason = unsteady(&plan, &falling).unwrap();
         assert_eq!(reason.code, "unsteady");
-        let expected = "the rate was required to be steady: falling, trend ";
+        let expected = "the rate was required to be steady: falling, -";
         assert!(reason.text.starts_with(expected), "{reason:?}");
         assert_eq!(unsteady(&plan, &outcome(|_| 1000, 20)), None);
         let short = unsteady(&plan, &outcome(|_| 1000, 5)).unwrap();
