@@ -61,6 +61,7 @@ mod seed;
 mod shell;
 mod source;
 mod steady_rule;
+mod suite;
 mod supply;
 mod units;
 mod variable;
@@ -92,12 +93,12 @@ pub use options::{Cold, OnError, OpsLimit, Overrides, Requirement, RunOptions};
 pub use outcome::{Failure, PopulatedFileset, Reason, Verification, VerificationFailure};
 pub use pattern::{
     NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankOrder, RankShift,
-    ReferenceTime, RootHandling, Rounds, Samples, Stage, StageProgress, StageWork, Stonewall,
-    TransferLoop, TransferOrder, TreeSearch,
+    RootHandling, Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,
+    TransferOrder, TreeSearch,
 };
 pub use percentile::{NotAPercentile, Percentile};
 pub use plan::{
-    CACHED_DATA, COMPLETION_DELAY, Note, Parameter, Plan, PlanError, Source, SourceKind,
+    CACHED_DATA, COMPLETION_DELAY, MARKER, Note, Parameter, Plan, PlanError, Source, SourceKind,
     WorkDirSpec,
 };
 pub use program::{Program, Step, WorkerGroup};
@@ -106,6 +107,7 @@ pub use seed::{Rng, Stream};
 pub use shell::{shell_word, shell_words};
 pub use source::SourcePosition;
 pub use steady_rule::{SteadyRule, Warmup};
+pub use suite::ScoreGroup;
 pub use supply::Supply;
 pub use units::{
     ByteSum, Bytes, Count, MAX_TIME, counted, parse_duration, parse_percent, parse_size,

@@ -196,8 +196,8 @@ impl MixFlags {
         percent("osync", self.osync_percent, 0.0)?;
         percent("commit", self.commit_percent, 0.0)?;
         if let Some(advice) = self.fadvise {
-            percent("fadvise: sequential", advice.sequential_percent, 0.0)?;
-            percent("fadvise: dontneed", advice.dontneed_percent, 0.0)?;
+            percent("fadvise: sequential", advice.sequential, 0.0)?;
+            percent("fadvise: dontneed", advice.dontneed, 0.0)?;
         }
         match self.align {
             1..=0x4000_0000 => Ok(()),

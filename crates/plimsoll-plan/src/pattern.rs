@@ -505,8 +505,9 @@ pub struct TreeSearch {
     pub name_contains: String,
     /// Size of a matching file in bytes; null for any size.
     pub size: Option<u64>,
-    /// Time before which a matching file must not have changed (`ctime`); null for any time.
-    pub changed_since: Option<ReferenceTime>,
+    /// Path of a file, relative to the work directory: a matching file has changed when this file last changed, or later
+    /// (`ctime`, by the clock of the file system); null for any time.
+    pub changed_since: Option<RelPath>,
     /// Row of the results for the listing of a directory: open, read of all entries, close.
     pub list: OperationId,
     /// Row of the results for the stat of a file whose name matches; without operations if only names decide.
@@ -519,16 +520,6 @@ impl TreeSearch {
     pub fn needs_stat(&self) -> bool {
         self.size.is_some() || self.changed_since.is_some()
     }
-}
-
-/// Reference of a comparison with the time of a file's last change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ReferenceTime {
-    /// Time of the last change of the file with this path, relative to the work directory, by the file system's clock.
-    File(RelPath),
-    /// Nanoseconds since 1970.
-    UnixNs(i64),
 }
 
 impl StageWork {

@@ -84,6 +84,10 @@ pub enum SourceKind {
     File,
 }
 
+/// Name of the file that marks a guarded directory as Plimsoll's own. The names of all files that Plimsoll adds to the
+/// files of a workload begin with this name.
+pub const MARKER: &str = ".plimsoll";
+
 /// Work directory of a run, and its protection of foreign files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkDirSpec {

@@ -6,9 +6,9 @@ use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::duration_text;
 use crate::percentiles::{PercentileKind, bounded, shown};
 use crate::series::{append, remarks, state};
+use plimsoll_plan::ScoreGroup;
 use plimsoll_results::{
-    Percentile, PhaseResult, ScoreGroup, SeriesOf, SeriesRun, Suite, SuitePhase, SuiteScore,
-    suite_figure,
+    Percentile, PhaseResult, SeriesOf, SeriesRun, Suite, SuitePhase, SuiteScore, suite_figure,
 };
 
 /// Explanation below the heading of the table of phases.
@@ -39,7 +39,7 @@ pub fn document(of: SeriesOf<'_, Suite>) -> Document {
     if counts == Some(false) {
         tone = Tone::Doubtful;
     }
-    let title = format!("{}, {} mode", suite.file, suite.mode);
+    let title = format!("{}, {} mode", suite.file, suite.mode());
     let mut document = Document::new(title, state, tone);
     document.head = head(of);
     document.section("score", "Score", score(suite));

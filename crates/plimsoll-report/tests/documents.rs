@@ -6,6 +6,7 @@ use crate::series::{Made, made, of_curve, of_search};
 use plimsoll_measure::{
     Bottleneck, CacheFigures, IntervalCounts, StartFigures, StationFigures, Stationarity,
 };
+use plimsoll_plan::ScoreGroup;
 use plimsoll_plan::{Condition, Verification, VerificationFailure};
 use plimsoll_report::ab;
 use plimsoll_report::compare::{self, ProfileSet, RunSet, of_profiles, of_runs};
@@ -19,7 +20,7 @@ use plimsoll_report::{
 };
 use plimsoll_results::{
     Annotations, HostFigures, MixFigures, Qualifier, QualifierKind, Run, ScheduledFigures,
-    ScoreGroup, SimulationFigures, read_runs,
+    SimulationFigures, read_runs,
 };
 
 /// No line is wrapped and no table broken.
@@ -36,15 +37,6 @@ struct Rendering {
 }
 
 /// With single spaces: a terminal lines up units and marks.
-/// HTML of a page without the `unbroken` elements, so that tests find texts with numbers.
-pub fn without_unbroken(page: &str) -> String {
-    let mut pieces = page.split("<span class=\"unbroken\">");
-    let first = pieces.next().unwrap_or_default().to_owned();
-    pieces.fold(first, |text, piece| {
-        text + &piece.replacen("</span>", "", 1)
-    })
-}
-
 fn single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -73,7 +65,7 @@ fn renderings(document: &Document) -> [Rendering; 3] {
         write,
     };
     let text = terminal::render(document, LAYOUT);
-    let page = without_unbroken(&page::report(std::slice::from_ref(document)));
+    let page = page::report(std::slice::from_ref(document));
     [
         rendering("text", text, str::to_owned),
         rendering("Markdown", markdown::render(document), escaped),

@@ -113,11 +113,11 @@ pub use series::{
     Agreement, Configuration, CriterionResult, LoadCurve, LoadLine, LoadSearch, Loads, MAX_CELLS,
     MAX_LOAD, MAX_PAIRS, MAX_POINTS, MAX_REPEATS, MIN_PAIRS_UNTIL, NextRun, Pair, PairedComparison,
     PhaseFigures, PhaseResult, PrimaryFigure, Profile, Purpose, Recipe, Repeats,
-    STOP_AFTER_INVALID, ScoreGroup, SearchEnd, SearchRules, SearchStart, SearchStep,
-    SearchedParameter, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState,
-    SeriesWriter, SettingDifference, SettleRule, Settling, Side, SkippedConfiguration, Step,
-    Strategy, Suite, SuiteMode, SuitePhase, SuiteScore, Sweep, TrialRun, Unrest, VariedNumbers,
-    VariedParameter, VariedUnit, read_runs, run_dirs, suite_figure, values_of,
+    STOP_AFTER_INVALID, SearchEnd, SearchRules, SearchStart, SearchStep, SearchedParameter, Series,
+    SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState, SeriesWriter, SettingDifference,
+    SettleRule, Settling, Side, SkippedConfiguration, Step, Strategy, Suite, SuitePhase,
+    SuiteScore, Sweep, TrialRun, Unrest, VariedNumbers, VariedParameter, VariedUnit, read_runs,
+    run_dirs, suite_figure, values_of,
 };
 pub use settings::Setting;
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};

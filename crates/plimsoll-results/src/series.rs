@@ -37,9 +37,7 @@ pub use search::{
 };
 pub use settle::{SettleRule, Settling, Unrest};
 pub use stop::STOP_AFTER_INVALID;
-pub use suite::{
-    PhaseFigures, PhaseResult, ScoreGroup, Suite, SuiteMode, SuitePhase, SuiteScore, suite_figure,
-};
+pub use suite::{PhaseFigures, PhaseResult, Suite, SuitePhase, SuiteScore, suite_figure};
 pub use sweep::{MAX_CELLS, Sweep, VariedParameter};
 pub use values::{SearchStart, VariedNumbers, VariedUnit, values_of};
 pub use writer::SeriesWriter;
@@ -54,6 +52,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use strum::Display;
 
 /// Contents of `series.json`: the runs that form one result, and the rule that chooses the next run.
@@ -256,6 +255,31 @@ impl Series {
             SeriesKind::Sweep(figures) => Some(self.with(figures)),
             _ => None,
         }
+    }
+
+    /// Takes back the configuration of a run that an earlier process began, if the next attempt makes the run's files
+    /// again, so that the configuration is made again. Returns the configuration; `None` if the next attempt uses the
+    /// files as they are.
+    pub fn take_back(&mut self) -> Option<Configuration> {
+        let Step::Run(next) = self.next() else {
+            return None;
+        };
+        let at = next.configuration as usize;
+        let begun = self.configurations.get(at)?.clone();
+        if !self.kind.strategy_mut().repeats(next.configuration) {
+            return None;
+        }
+        // A series always has a configuration, and the first run needs no files of other runs.
+        if at > 0 {
+            self.configurations.truncate(at);
+        }
+        Some(begun)
+    }
+
+    /// Length of the recorded intervals of the runs.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        Duration::try_from_secs_f64(self.interval_s).unwrap_or_default()
     }
 
     /// The series with its rule and figures as a suite; `None` for other kinds.

@@ -1,6 +1,7 @@
 //! Runs and series with figures that a test chooses.
 
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_plan::ScoreGroup;
 use plimsoll_plan::{
     Access, BusinessMetric, Criteria, EntriesPerDir, Fileset, FilesetId, InitialData, MixFiles,
     MixFlags, MixOp, MixRow, OpKind, Operation, OperationId, Overrides, Pacing, Phase, Plan,
@@ -9,9 +10,9 @@ use plimsoll_plan::{
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
     Outcome, PairedComparison, PrimaryFigure, ProcessCounts, Profile, Reason, Recipe, Repeats, Run,
-    RunDir, STOP_AFTER_INVALID, ScheduleCounts, ScoreGroup, SearchRules, SearchedParameter, Series,
-    SeriesKind, SeriesRun, SeriesState, SeriesWriter, Side, SparseInterval, Step, Suite, SuiteMode,
-    SuitePhase, Sweep, Target, VariedParameter, Verdict,
+    RunDir, STOP_AFTER_INVALID, ScheduleCounts, SearchRules, SearchedParameter, Series, SeriesKind,
+    SeriesRun, SeriesState, SeriesWriter, Side, SparseInterval, Step, Suite, SuitePhase, Sweep,
+    Target, VariedParameter, Verdict,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -354,7 +355,6 @@ pub fn suite(phases: &[(&str, ScoreGroup, Option<&str>)]) -> Series {
     });
     let configurations = configurations.collect();
     let suite = Suite {
-        mode: SuiteMode::Standard,
         file: "config.ini".into(),
         text: String::new(),
         complete: String::new(),

@@ -183,19 +183,19 @@ impl<'a> SeriesDriver<'a> {
         Ok(())
     }
 
-    /// Removes the files of a phase of a suite that an earlier process began and did not complete, so that the phase
-    /// begins again. Files that could not be removed make the phase refuse its directory.
+    /// Removes the files of a run that an earlier process began and did not complete, if the next attempt makes the files
+    /// again. The next attempt refuses a directory with files that could not be removed.
     fn begin_again(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
         if writer.is_new() {
             return Ok(());
         }
         let mut begun = None;
-        writer.change(|series| begun = series.take_back_phase())?;
+        writer.change(|series| begun = series.take_back())?;
         let Some(begun) = begun.filter(|c| plimsoll_target::keeps_files(&c.target.url)) else {
             return Ok(());
         };
         self.host()
-            .progress("removing the files of an incomplete phase");
+            .progress("removing the files of an incomplete run");
         let work_dir = &begun.plan.work_dir;
         for guard in &work_dir.guards {
             let dir = work_dir.dir.join(guard.as_str());

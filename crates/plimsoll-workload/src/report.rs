@@ -1,7 +1,7 @@
 //! Error reporting of the parsers and of lowering: errors are collected, so that one call reports several errors of a
 //! text.
 
-use plimsoll_diagnostics::{Problem, Span};
+use plimsoll_diagnostics::{MAX_ERRORS, Problem, Span};
 
 /// Error value of a function that has reported its error already: a caller returns without another report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,5 +31,15 @@ pub(crate) trait Report {
         help: impl Into<String>,
     ) -> Result<T, Reported> {
         Err(self.problem(Problem::new(span, message, label).help(help)))
+    }
+}
+
+/// A list of different errors, at most [`MAX_ERRORS`]: further errors are dropped.
+impl Report for Vec<Problem> {
+    fn problem(&mut self, problem: Problem) -> Reported {
+        if self.len() < MAX_ERRORS && !self.contains(&problem) {
+            self.push(problem);
+        }
+        Reported
     }
 }

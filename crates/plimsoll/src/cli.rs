@@ -28,7 +28,7 @@ pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
 pub use fio::{FIO_COMMAND, FioArgs, options_first};
 pub use hosts::HostsCheckArgs;
-pub use io500::{Io500Args, Io500Mode};
+pub use io500::Io500Args;
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs};
 pub use nfs::{NfsArgs, WanArgs};
 pub use overview::definition;

@@ -30,12 +30,13 @@ pub fn join_launched() -> Result<Communicator, CommandError> {
     communicator(plimsoll_ranks::connect(None, JOIN_MPI))
 }
 
-/// Connects the ranks of a pattern, which in virtual time are workers of one process. Also returns the number of ranks.
+/// Connects the ranks of a pattern on a target; without a target, in real time. Also returns the number of ranks:
+/// processes, or in virtual time workers of this process.
 pub fn join_pattern(
     args: &RankArgs,
-    clock: ClockKind,
+    target: Option<&str>,
 ) -> Result<(Communicator, u32), CommandError> {
-    match clock {
+    match target.map_or(ClockKind::Real, plimsoll_target::clock) {
         ClockKind::Real => {
             let communicator = join(args)?;
             let ranks = communicator.working();

@@ -1,5 +1,6 @@
 //! Host of runs and series on the user's console, with interrupts.
 
+use crate::exit::CommandError;
 use crate::output_options::OutputOptions;
 use crate::progress_display::{ProgressDisplay, RunTitle};
 use crate::series_text::{self, RunLine};
@@ -12,7 +13,6 @@ use plimsoll_series::{
     Host, ListedRun, RunBegin, RunConfig, RunView, SeriesError, StateChange, events,
 };
 use std::sync::MutexGuard;
-use std::time::Duration;
 
 /// Console of runs and series: displays the runs in progress, prints their lines, and records the state from which the
 /// messages of interrupts follow.
@@ -73,53 +73,29 @@ impl Host for ConsoleHost {
     }
 
     fn configuration(&self, series: &Series, next: &NextRun) -> Result<Configuration, SeriesError> {
-        if let Some(suite) = series.as_suite() {
-            let made = io500::configuration(suite, next.configuration);
-            return made.map_err(|e| {
-                let text = e.message.trim_end().trim_start_matches("error: ");
-                SeriesError::refused(text)
-            });
-        }
-        let searched = series.searched().zip(next.value);
-        let (parameter, value) = searched.expect("only a search over a parameter makes values");
+        let made = match series.as_suite() {
+            Some(suite) => io500::configuration(suite, next.configuration),
+            None => of_value(series, next),
+        };
+        let name = match series.searched().zip(next.value) {
+            Some((parameter, value)) => parameter.configuration(value),
+            None => next.directory.clone(),
+        };
         let refused = |text: &str| {
             let text = text.trim_end().trim_start_matches("error: ");
-            SeriesError::refused(format!("{}: {text}", parameter.configuration(value)))
+            SeriesError::refused(format!("{name}: {text}"))
         };
-        let events =
-            events::read(&series.events, &parameter.recipe.target).map_err(SeriesError::Refused)?;
-        let first = series.configuration(0);
-        let values = [(parameter.name.clone(), parameter.value(value))];
-        let dir = Some(&first.plan.work_dir);
-        let made = vary::configuration(&parameter.recipe, &values, dir, &events);
         let mut configuration = made.map_err(|e| refused(&e.message))?;
-        if configuration.place() != first.place() {
-            return Err(refused("the value changes the place of the files"));
-        }
-        // A user who resumes a series of another person has allowed only the commands that the series contains.
-        let commands = |plan: &Plan| -> Vec<String> {
-            let commands = plan.script.iter().filter_map(|phase| match phase {
-                Phase::System { command } => Some(command.clone()),
-                _ => None,
-            });
-            commands.collect()
-        };
-        if commands(&configuration.plan) != commands(&first.plan) {
-            return Err(refused(
-                "the value changes the shell commands of the workload",
-            ));
-        }
         let settings = Settings {
             target: configuration.target.url.clone(),
-            interval: Duration::try_from_secs_f64(series.interval_s).unwrap_or_default(),
-            holds: false,
+            interval: series.interval(),
+            holds: series.shares_files(),
         };
         let look = preflight(&configuration.plan, &settings);
         let look = look.map_err(|e| refused(&e.to_string()))?;
         if !look.refusals.is_empty() {
             return Err(refused(&look.refusals.join("\n")));
         }
-        configuration.name = parameter.configuration(value);
         configuration.target.description = look.target;
         Ok(configuration)
     }
@@ -216,4 +192,38 @@ pub fn ranks_of(ranks: u32) -> String {
         1 => String::new(),
         n => format!(", {n} ranks"),
     }
+}
+
+/// The configuration of a value of a searched parameter.
+///
+/// # Errors
+/// If the value changes what the runs of a series must share, or gives no valid workload.
+fn of_value(series: &Series, next: &NextRun) -> Result<Configuration, CommandError> {
+    let searched = series.searched().zip(next.value);
+    let (parameter, value) = searched.expect("only a search over a parameter makes values");
+    let events = events::read(&series.events, &parameter.recipe.target);
+    let events = events.map_err(SeriesError::Refused)?;
+    let first = series.configuration(0);
+    let values = [(parameter.name.clone(), parameter.value(value))];
+    let dir = Some(&first.plan.work_dir);
+    let configuration = vary::configuration(&parameter.recipe, &values, dir, &events)?;
+    let refused = |text: &str| Err(CommandError::usage(text));
+    if configuration.place() != first.place() {
+        return refused("the value changes the place of the files");
+    }
+    // A user who resumes a series of another person has allowed only the commands that the series contains.
+    let commands = |plan: &Plan| -> Vec<String> {
+        let commands = plan.script.iter().filter_map(|phase| match phase {
+            Phase::System { command } => Some(command.clone()),
+            _ => None,
+        });
+        commands.collect()
+    };
+    if commands(&configuration.plan) != commands(&first.plan) {
+        return refused("the value changes the shell commands of the workload");
+    }
+    Ok(Configuration {
+        name: parameter.configuration(value),
+        ..configuration
+    })
 }

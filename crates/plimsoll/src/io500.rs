@@ -1,22 +1,21 @@
 //! The phases of an IO500-style suite: the configuration of each phase, made from the phases before.
 
 use crate::exit::CommandError;
-use crate::workload::diagnosed;
-use crate::{io_choice, new_series};
+use crate::new_series;
+use crate::workload::{add_rows_of_target, diagnosed};
 use plimsoll_plan::{Plan, shell_word};
 use plimsoll_report::suite::files;
 use plimsoll_results::{
-    Configuration, Series, SeriesOf, SeriesRun, SeriesWriter, Suite, SuiteMode, SuitePhase,
+    Configuration, Series, SeriesOf, SeriesRun, SeriesWriter, Suite, SuitePhase,
 };
 use plimsoll_workload::io500::{Circumstances, Config, Earlier, Mode, PHASES, Phase, Request};
-use std::time::Duration;
 
 /// The request of a suite, from the document of the series.
 fn request(suite: &Suite) -> Result<Request, CommandError> {
     let config = Config::parse(&suite.text, &suite.file).map_err(diagnosed)?;
-    let mode = match suite.mode {
-        SuiteMode::Standard => Mode::Standard,
-        SuiteMode::Extended => Mode::Extended,
+    let mode = match suite.phases.iter().any(|phase| phase.is_extended) {
+        true => Mode::Extended,
+        false => Mode::Standard,
     };
     let circumstances = Circumstances {
         ranks: suite.pattern_ranks,
@@ -32,7 +31,7 @@ fn request(suite: &Suite) -> Result<Request, CommandError> {
 /// The configuration with the number `number` of a suite: the Plan of a phase, from the figures of the phases before.
 ///
 /// # Errors
-/// If the Plan is impossible, or the run would be refused.
+/// If the Plan is impossible.
 pub fn configuration(of: SeriesOf<'_, Suite>, number: u32) -> Result<Configuration, CommandError> {
     let suite = of.figures;
     let request = request(suite)?;
@@ -43,20 +42,7 @@ pub fn configuration(of: SeriesOf<'_, Suite>, number: u32) -> Result<Configurati
     let found = suite.phase_of(number);
     let (at, phase) = found.ok_or_else(|| CommandError::failed("the suite has no such phase"))?;
     let again = of.is_repeated(at);
-    let made = of_phase(&request, phase, suite, &earlier, again)?;
-    let mut configuration = made;
-    let settings = plimsoll_engine::Settings {
-        target: configuration.target.url.clone(),
-        interval: Duration::try_from_secs_f64(of.interval_s).unwrap_or_default(),
-        holds: true,
-    };
-    let look =
-        plimsoll_engine::preflight(&configuration.plan, &settings).map_err(CommandError::usage)?;
-    if !look.refusals.is_empty() {
-        return Err(CommandError::usage(look.refusals.join("\n")));
-    }
-    configuration.target.description = look.target;
-    Ok(configuration)
+    of_phase(&request, phase, suite, &earlier, again)
 }
 
 /// The first configuration of a suite, which depends on no other phase.
@@ -107,19 +93,16 @@ pub fn plan(
 ) -> Result<Plan, CommandError> {
     let refused = |text: String| CommandError::usage(format!("{}: {text}", phase.name));
     let mut plan = request.plan(phase, earlier, again).map_err(refused)?;
-    io_choice::choose(target, &mut plan);
-    plan.add_procedures(&plimsoll_target::procedures(target));
+    add_rows_of_target(&mut plan, target);
     Ok(plan)
 }
 
 /// Figures of the run of a phase, for later phases.
 fn earlier(phase: &SuitePhase, run: &SeriesRun) -> Option<Earlier> {
     let figures = run.phase.as_ref()?;
-    let began: Option<jiff::Timestamp> = run.started_at.parse().ok();
     Some(Earlier {
         rounds: figures.rounds,
         rate: phase.figure(figures),
-        began_unix_ns: began.map_or(0, |at| i64::try_from(at.as_nanosecond()).unwrap_or(0)),
     })
 }
 

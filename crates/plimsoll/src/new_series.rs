@@ -135,30 +135,13 @@ fn settings_with(configuration: &Configuration, interval: Duration) -> Settings 
 ///
 /// # Errors
 /// If a run would be refused, or the results below `root` would be among the run's files.
-pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<(), CommandError> {
-    check_with(series, root, |configuration| preflight(configuration, how))
-}
-
-/// As [`check`], of a series with intervals of its own.
-///
-/// # Errors
-/// As [`check`].
-pub fn check_own(series: &mut Series, root: &Path) -> Result<(), CommandError> {
-    let interval = Duration::try_from_secs_f64(series.interval_s).unwrap_or_default();
-    check_with(series, root, |configuration| {
-        let settings = settings_with(configuration, interval);
-        plimsoll_engine::preflight(&configuration.plan, &settings).map_err(CommandError::usage)
-    })
-}
-
-fn check_with(
-    series: &mut Series,
-    root: &Path,
-    preflight: impl Fn(&Configuration) -> Result<Preflight, CommandError>,
-) -> Result<(), CommandError> {
+pub fn check(series: &mut Series, root: &Path) -> Result<(), CommandError> {
+    let interval = series.interval();
     for configuration in &mut series.configurations {
         refuse_results_among_files(root, &configuration.plan, &configuration.target.url)?;
-        let look = preflight(configuration)?;
+        let settings = settings_with(configuration, interval);
+        let look = plimsoll_engine::preflight(&configuration.plan, &settings);
+        let look = look.map_err(CommandError::usage)?;
         if !look.refusals.is_empty() {
             return Err(CommandError::usage(look.refusals.join("\n")));
         }

@@ -203,7 +203,7 @@ fn suite_headline(suite: SeriesOf<'_, Suite>) -> String {
     format!(
         "{}, {} mode, IO500-style, not an IO500 result: {phases}{left}, stonewall {}{}; {files}, target {}{}",
         figures.file,
-        figures.mode,
+        figures.mode(),
         duration_text(figures.stonewall_s),
         clock_note(suite.clock),
         figures.target,

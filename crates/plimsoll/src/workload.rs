@@ -200,12 +200,17 @@ pub fn adapt_to_target(plan: &mut Plan, files: &FilesArgs) {
     adapt_to(plan, files.dir.is_some(), &files.target);
 }
 
+/// Adds the rows of the results that the target fills: procedures, and completion delays of io_uring.
+pub fn add_rows_of_target(plan: &mut Plan, target: &str) {
+    io_choice::choose(target, plan);
+    plan.add_procedures(&plimsoll_target::procedures(target));
+}
+
 /// Adapts a Plan to a target; `has_dir`: the user specified a directory.
 pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
-    io_choice::choose(target, plan);
+    add_rows_of_target(plan, target);
     // Without `--dir`, the work directory on an NFS server belongs to a single run, which removes the directory.
     plan.work_dir.temporary |= !has_dir && is_remote(target);
-    plan.add_procedures(&plimsoll_target::procedures(target));
     if !plan.options.verify {
         return;
     }

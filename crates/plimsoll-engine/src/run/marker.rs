@@ -6,13 +6,12 @@
 use super::claim::{self, CLAIM, Found, OwnerProcess, OwnerState, RemoteOwner, SessionDir};
 use super::path_in;
 use super::setup_pool::{SetupError, SetupPool};
-use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names};
+use plimsoll_plan::{
+    Layout, MARKER, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names,
+};
 use plimsoll_target::{EntryKind, OpError, SetupSession, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-
-/// Name of the marker file in a guarded directory.
-pub(crate) const MARKER: &str = ".plimsoll";
 
 /// Temporary name of the marker file; a crash can leave the file behind.
 const NEW_MARKER: &str = ".plimsoll.new";

@@ -173,11 +173,11 @@ fn flags(flags: &MixFlags) -> String {
         ),
         (flags.commit_percent, "of the writes flush their file"),
         (
-            flags.fadvise.map_or(0.0, |f| f.sequential_percent),
+            flags.fadvise.map_or(0.0, |f| f.sequential),
             "of the opened files are advised as sequential",
         ),
         (
-            flags.fadvise.map_or(0.0, |f| f.dontneed_percent),
+            flags.fadvise.map_or(0.0, |f| f.dontneed),
             "of the closed files are advised as not needed",
         ),
     ];

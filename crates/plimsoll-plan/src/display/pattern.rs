@@ -3,8 +3,8 @@
 use super::names;
 use crate::{
     Bytes, Count, ObjectLoop, ObjectOp, OnError, OperationId, Pattern, Plan, RankOrder, RankShift,
-    ReferenceTime, RootHandling, Rounds, Stage, StageProgress, StageWork, TransferLoop,
-    TransferOrder, TreeSearch, counted, show_duration,
+    RootHandling, Rounds, Stage, StageProgress, StageWork, TransferLoop, TransferOrder, TreeSearch,
+    counted, show_duration,
 };
 use std::fmt::{self, Formatter};
 
@@ -230,8 +230,7 @@ fn search(f: &mut Formatter<'_>, plan: &Plan, s: &TreeSearch) -> fmt::Result {
         write!(f, "; files of {}", Bytes(size))?;
     }
     match &s.changed_since {
-        Some(ReferenceTime::File(path)) => write!(f, "; not changed before {path}"),
-        Some(ReferenceTime::UnixNs(ns)) => write!(f, "; not changed before {ns} ns of 1970"),
+        Some(path) => write!(f, "; changed since {path} changed"),
         None => Ok(()),
     }
 }

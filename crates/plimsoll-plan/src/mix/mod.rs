@@ -202,13 +202,16 @@ pub struct MixFlags {
     pub fadvise: Option<Fadvise>,
 }
 
-/// Advice to the kernel about the use of data files: posix_fadvise(2), in the preparation of operations.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Advice to the kernel about data files, when an operation's preparation opens or closes a file: posix_fadvise(2).
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Fadvise {
-    /// Percentage of the opened files with the advice `POSIX_FADV_SEQUENTIAL` after the open, 0 to 100.
-    pub sequential_percent: f64,
-    /// Percentage of the closed files with the advice `POSIX_FADV_DONTNEED` before the close, 0 to 100.
-    pub dontneed_percent: f64,
+    /// Percentage of the opened files with the advice `POSIX_FADV_SEQUENTIAL` after the open.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub sequential: f64,
+    /// Percentage of the closed files with the advice `POSIX_FADV_DONTNEED` before the close.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub dontneed: f64,
 }
 
 /// Alignment in bytes of sizes and positions of transfers with direct I/O.

@@ -125,10 +125,10 @@ fn numbers_beyond_their_ranges_are_named() {
         &|m| m.flags.commit_percent = f64::NAN,
         "commit must be 0 to 100 percent, is NaN",
     );
-    let advice = |sequential_percent, dontneed_percent| {
+    let advice = |sequential, dontneed| {
         Some(Fadvise {
-            sequential_percent,
-            dontneed_percent,
+            sequential,
+            dontneed,
         })
     };
     refused(

@@ -82,8 +82,8 @@ fn plan() -> Plan {
             overwrite: false,
             keep_open: false,
             fadvise: Some(Fadvise {
-                sequential_percent: 20.0,
-                dontneed_percent: 100.0,
+                sequential: 20.0,
+                dontneed: 100.0,
             }),
         },
     };

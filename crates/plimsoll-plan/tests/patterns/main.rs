@@ -7,9 +7,9 @@ mod text;
 
 use plimsoll_plan::{
     Cold, Content, Fileset, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind,
-    OperationId, Pattern, PatternNeeds, Phase, Plan, Program, RankOrder, RankShift, ReferenceTime,
-    RelPath, RootHandling, Rounds, Samples, Stage, StageProgress, StageWork, Stonewall,
-    TransferLoop, TransferOrder, TreeSearch, Until, WorkerGroup,
+    OperationId, Pattern, PatternNeeds, Phase, Plan, Program, RankOrder, RankShift, RelPath,
+    RootHandling, Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,
+    TransferOrder, TreeSearch, Until, WorkerGroup,
 };
 use std::time::Duration;
 

@@ -262,7 +262,7 @@ fn orders_of_transfers_and_searches_are_printed() {
         top: RelPath::default(),
         name_contains: "01".into(),
         size: Some(3901),
-        changed_since: Some(ReferenceTime::File(RelPath::new("stamp").unwrap())),
+        changed_since: Some(RelPath::new("stamp").unwrap()),
         list: row("read"),
         stat: row("stat"),
     };

@@ -1,9 +1,12 @@
 //! The files of a suite in IO500's forms, which programs of IO500's users read.
 
 use super::{STYLE, result_line, score_line, scores};
-use plimsoll_plan::Plan;
+use plimsoll_measure::RankStage;
+use plimsoll_plan::hash::PairHash;
+use plimsoll_plan::{Plan, ScoreGroup};
 use plimsoll_results::{
-    PhaseResult, Run, SeriesOf, SeriesRun, Stage, Suite, SuitePhase, SuiteScore, suite_figure,
+    PhaseFigures, PhaseResult, Run, SeriesOf, SeriesRun, Stage, Suite, SuitePhase, SuiteScore,
+    per_second, suite_figure,
 };
 use std::fmt::Write;
 
@@ -51,7 +54,7 @@ fn ended(suite: &Suite) -> impl Iterator<Item = (bool, &SuitePhase, &PhaseResult
 /// Contents of `result_summary.txt`.
 #[must_use]
 pub fn summary(suite: &Suite) -> String {
-    let mut out = format!("{STYLE}: {} ({})\n", suite.version, suite.mode);
+    let mut out = format!("{STYLE}: {} ({})\n", suite.version, suite.mode());
     for (is_after_timestamp, phase, result) in ended(suite) {
         if is_after_timestamp {
             let zero = suite_figure(0.0);
@@ -82,7 +85,7 @@ pub fn result(of: SeriesOf<'_, Suite>, result_dir: &str) -> String {
     pair(&mut out, "version", &suite.version);
     pair(&mut out, "config-hash", &suite.config_hash);
     pair(&mut out, "result-dir", result_dir);
-    pair(&mut out, "mode", suite.mode);
+    pair(&mut out, "mode", suite.mode());
     if suite.shows_times {
         out.push_str(&format!("; START {}\n", local(&of.started_at, 0.0)));
     }
@@ -209,12 +212,7 @@ pub fn command(plan: &Plan) -> String {
 /// phases of MD-Workbench, for which IO500 writes no such file.
 #[must_use]
 pub fn ranks(phase: &SuitePhase, run: &Run) -> Option<String> {
-    let pattern = run.plan.pattern()?;
-    let works = |stage: &&Stage| {
-        let planned = pattern.stages.get(stage.stage as usize);
-        planned.is_some_and(|stage| stage.work.has_rounds())
-    };
-    let stage = run.stages.iter().rev().find(works)?;
+    let stage = PhaseFigures::stage(run)?;
     let name = phase.name.as_str();
     match name {
         _ if name.starts_with("ior") => Some(of_ior(name, stage)),
@@ -248,11 +246,7 @@ fn of_ior(phase: &str, stage: &Stage) -> String {
     for rank in &stage.ranks {
         let seconds = rank.time_ns as f64 / 1e9;
         let bytes: u128 = rank.rows.iter().map(|row| row.bytes).sum();
-        let rate = if seconds > 0.0 {
-            bytes as f64 / seconds
-        } else {
-            0.0
-        };
+        let rate = per_second(bytes, seconds);
         let [seconds, rate] = [seconds, rate].map(exponential);
         out.push_str(&format!(
             "{access},{},{seconds},{seconds},{rate},{rate}\n",
@@ -271,11 +265,7 @@ fn of_find(stage: &Stage) -> String {
         .unwrap_or(0) as f64
         / 1e9;
     let all: u64 = stage.ranks.iter().map(|rank| rank.rounds).sum();
-    let rate = if seconds > 0.0 {
-        all as f64 / seconds
-    } else {
-        0.0
-    };
+    let rate = per_second(all, seconds);
     let mut out = format!("runtime: {seconds:.6} rate: {rate:.6}\n");
     out.push_str("rank, errors, unknown, found, total, checked\n");
     for rank in &stage.ranks {
@@ -302,11 +292,7 @@ fn of_mdtest(phase: &str, stage: &Stage) -> String {
     }
     out.push('\n');
     let mut row = |first: &str, items: u64, seconds: f64| {
-        let rate = if seconds > 0.0 {
-            items as f64 / seconds
-        } else {
-            0.0
-        };
+        let rate = per_second(items, seconds);
         out.push_str(first);
         for at in 0..MDTEST_COLUMNS.len() {
             match at == column {
@@ -319,8 +305,8 @@ fn of_mdtest(phase: &str, stage: &Stage) -> String {
         }
         out.push('\n');
     };
-    let items = |rank: &plimsoll_measure::RankStage| rank.rows.iter().map(|r| r.ops).sum::<u64>();
-    let seconds = |rank: &plimsoll_measure::RankStage| rank.time_ns as f64 / 1e9;
+    let items = |rank: &RankStage| rank.rows.iter().map(|r| r.ops).sum::<u64>();
+    let seconds = |rank: &RankStage| rank.time_ns as f64 / 1e9;
     let all: u64 = stage.ranks.iter().map(items).sum();
     let longest = stage.ranks.iter().map(seconds).fold(0.0, f64::max);
     let each = stage
@@ -336,94 +322,84 @@ fn of_mdtest(phase: &str, stage: &Stage) -> String {
     out
 }
 
-/// Recomputes the checksums of a result file from its figures.
+/// Checksums and scores of a result file, as stated in the file and recomputed from the figures of the phases.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Version that the file states.
+    /// Stated version.
     pub version: Option<String>,
-    /// Checksum of the configuration that the file states.
+    /// Stated checksum of the configuration.
     pub config_hash: Option<String>,
-    /// Checksum of the scores that the file states.
+    /// Stated checksum of the scores.
     pub score_hash: Option<String>,
-    /// Checksum recomputed from the figures in the file, for a score that counts.
+    /// Recomputed checksum of the scores, if the scores count.
     pub valid: String,
-    /// Checksum recomputed from the figures in the file, for a score that does not count.
+    /// Recomputed checksum of the scores, if the scores are invalid.
     pub invalid: String,
-    /// Scores that do not follow from the figures of the phases, each with the stated and the recomputed score.
+    /// Stated scores that the figures of the phases contradict, each with the recomputed score.
     pub differences: Vec<String>,
 }
 
+/// Keys of the scores in the section `[SCORE]`, in the order of [`SuiteScore::scores`].
+const SCORE_KEYS: [&str; 3] = ["BW", "MD", "SCORE"];
+
+/// The settings of a result file: section, key and value.
+fn settings(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    let mut section = "";
+    text.lines().map(str::trim).filter_map(move |line| {
+        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            section = name.trim();
+            return None;
+        }
+        let (key, value) = line.split_once('=').filter(|_| !line.starts_with(';'))?;
+        Some((section, key.trim(), value.trim()))
+    })
+}
+
 impl Checked {
-    /// Reads a result file; `group_of` has the score to which a phase contributes, `None` for a phase outside the score
-    /// of the standard mode.
+    /// Reads the text of a result file. `group_of` returns the score to which the phase with a name contributes, and
+    /// `None` for a phase that only the extended mode has.
     #[must_use]
-    pub fn read(
-        text: &str,
-        group_of: impl Fn(&str) -> Option<plimsoll_results::ScoreGroup>,
-    ) -> Self {
-        use plimsoll_plan::hash::PairHash;
-        use plimsoll_results::ScoreGroup;
+    pub fn read(text: &str, group_of: impl Fn(&str) -> Option<ScoreGroup>) -> Self {
         let mut checked = Self::default();
         let mut hash = PairHash::default();
-        let mut section = String::new();
-        let (mut bandwidth, mut metadata) = (vec![], vec![]);
+        let mut figures = Vec::new();
         let mut stated = [None::<f64>; 3];
-        for line in text.lines().map(str::trim) {
-            if let Some(name) = line
-                .strip_prefix('[')
-                .and_then(|rest| rest.strip_suffix(']'))
-            {
-                section = name.trim().to_owned();
-                continue;
-            }
-            let Some((key, value)) = line.split_once('=').filter(|_| !line.starts_with(';')) else {
-                continue;
-            };
-            let (key, value) = (key.trim(), value.trim());
+        for (section, key, value) in settings(text) {
             let number = value.split_whitespace().next().unwrap_or_default();
-            match (section.as_str(), key) {
-                ("run", "version") => {
+            let score = SCORE_KEYS.iter().position(|known| *known == key);
+            match (section, key, score) {
+                ("run", "version", _) => {
                     hash.add(key, value);
                     checked.version = Some(value.into());
                 }
-                ("run", "config-hash") => checked.config_hash = Some(value.into()),
-                ("SCORE", "hash") => checked.score_hash = Some(value.into()),
-                ("SCORE", "MD" | "BW" | "SCORE") => {
+                ("run", "config-hash", _) => checked.config_hash = Some(value.into()),
+                ("SCORE", "hash", _) => checked.score_hash = Some(value.into()),
+                ("SCORE", _, Some(at)) => {
                     hash.add(key, number);
-                    let at = ["BW", "MD", "SCORE"].iter().position(|k| *k == key);
-                    stated[at.expect("one of the keys")] = number.parse().ok();
+                    stated[at] = number.parse().ok();
                 }
-                (phase, "score") => match group_of(phase) {
-                    None | Some(ScoreGroup::Unscored) => {}
-                    Some(group) => {
+                (phase, "score", _) => {
+                    let scored = group_of(phase).filter(|group| *group != ScoreGroup::Unscored);
+                    if let Some(group) = scored {
                         hash.add(phase, number);
-                        let figure: f64 = number.parse().unwrap_or(0.0);
-                        match group {
-                            ScoreGroup::Bandwidth => bandwidth.push(figure),
-                            _ => metadata.push(figure),
-                        }
+                        figures.push((group, number.parse().unwrap_or(0.0)));
                     }
-                },
+                }
                 _ => {}
             }
         }
         checked.valid = hash.to_string();
         hash.add("valid", "NO");
         checked.invalid = hash.to_string();
-        let [bandwidth, metadata] = [bandwidth, metadata].map(|figures| SuiteScore::mean(&figures));
-        let total = (bandwidth * metadata).sqrt();
-        let both = ["BW", "MD", "SCORE"]
-            .into_iter()
-            .zip(stated)
-            .zip([bandwidth, metadata, total]);
-        for ((name, stated), computed) in both {
+        let computed = SuiteScore::scores(figures.into_iter());
+        for (key, (stated, computed)) in SCORE_KEYS.iter().zip(stated.into_iter().zip(computed)) {
             // The figures of the phases have six decimal places, so the last digits of their mean are uncertain.
             let near = |stated: f64| (stated - computed).abs() <= 1e-5 * computed.abs().max(1.0);
             if !stated.is_some_and(near) {
                 let stated = stated.map_or("nothing".into(), suite_figure);
                 let computed = suite_figure(computed);
                 checked.differences.push(format!(
-                    "{name}: the file states {stated}, and its phases give {computed}"
+                    "{key}: the file states {stated}, and its phases give {computed}"
                 ));
             }
         }

@@ -51,6 +51,13 @@ pub trait Strategy {
         vec![]
     }
 
+    /// Whether the run of a configuration, which an earlier process began and did not complete, has changed files that
+    /// the next attempt needs as before, so that the next attempt makes the files again; also records the repetition.
+    fn repeats(&mut self, configuration: u32) -> bool {
+        let _ = configuration;
+        false
+    }
+
     /// Recomputes the figures that follow from the runs of the series; called after every change of the series.
     fn conclude(&mut self, runs: &[SeriesRun]) {
         let _ = runs;

@@ -1,12 +1,11 @@
 //! Suite: the phases of an IO500-style benchmark, one run each, and the scores that follow from the runs.
 
 use crate::series::{NextRun, Series, SeriesOf, SeriesRun, SeriesState, Step, Strategy};
-use crate::{Run, Stage};
+use crate::{Run, Stage, per_second};
 use plimsoll_plan::hash::PairHash;
-use plimsoll_plan::{Pattern, StageWork};
+use plimsoll_plan::{Pattern, ScoreGroup, StageWork};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::Display;
 
 /// Bytes of a GiB.
 const GIB: f64 = (1u64 << 30) as f64;
@@ -14,8 +13,6 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// An IO500-style suite as a series: a run for each phase, on files that the phases share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Suite {
-    /// Phases of the suite: the mandatory phases, or also the phases of the extended mode.
-    pub mode: SuiteMode,
     /// Name of the configuration file, as given on the command line.
     pub file: String,
     /// Text of the configuration file when the series began.
@@ -64,17 +61,6 @@ pub struct Suite {
     pub extended_score: Option<SuiteScore>,
 }
 
-/// Phases that a suite has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum SuiteMode {
-    /// The mandatory phases, and random reads without a score.
-    Standard,
-    /// Also the phases of MD-Workbench, and a search of each mdtest pattern.
-    Extended,
-}
-
 /// A phase of a suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuitePhase {
@@ -91,18 +77,6 @@ pub struct SuitePhase {
     /// Reason why the phase is not run, such as `run = FALSE` in the configuration; null for a phase that is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_run: Option<String>,
-}
-
-/// Score to which a phase of a suite contributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ScoreGroup {
-    /// No score.
-    Unscored,
-    /// Score of metadata.
-    Metadata,
-    /// Score of bandwidth.
-    Bandwidth,
 }
 
 /// Result of a phase.
@@ -159,14 +133,20 @@ pub struct PhaseFigures {
 }
 
 impl PhaseFigures {
-    /// Figures of the last measured stage of a run that works on objects; `None` for a run without such a stage.
-    pub(crate) fn of(run: &Run) -> Option<Self> {
+    /// The stage of a run that is the phase: the last measured stage with rounds; `None` for a run without such a stage.
+    #[must_use]
+    pub fn stage(run: &Run) -> Option<&Stage> {
         let pattern = run.plan.pattern()?;
         let works = |stage: &&Stage| {
             let planned = pattern.stages.get(stage.stage as usize);
             planned.is_some_and(|stage| stage.work.has_rounds())
         };
-        let stage = run.stages.iter().rev().find(works)?;
+        run.stages.iter().rev().find(works)
+    }
+
+    /// Figures of the stage of a run that is the phase; `None` for a run without such a stage.
+    pub(crate) fn of(run: &Run) -> Option<Self> {
+        let (pattern, stage) = (run.plan.pattern()?, Self::stage(run)?);
         let seconds = |ns: u64| ns as f64 / 1e9;
         let longest = stage.ranks.iter().map(|rank| rank.time_ns).max();
         let walls = stage.ranks.iter().filter_map(|rank| rank.stonewall_ns);
@@ -198,13 +178,13 @@ impl PhaseFigures {
     /// Thousands of operations per second over the time of the slowest rank.
     #[must_use]
     pub fn kiops(&self) -> f64 {
-        per_second(self.items as f64 / 1e3, self.time_s)
+        per_second(self.items, self.time_s) / 1e3
     }
 
     /// GiB per second over the time of the slowest rank.
     #[must_use]
     pub fn gib_per_s(&self) -> f64 {
-        per_second(self.bytes as f64 / GIB, self.time_s)
+        per_second(self.bytes, self.time_s) / GIB
     }
 }
 
@@ -214,13 +194,6 @@ fn matches_of(pattern: &Pattern, stage: &Stage) -> Option<u64> {
     match work {
         StageWork::Objects(_) | StageWork::Transfers(_) => None,
         StageWork::Search(_) => Some(stage.ranks.iter().filter_map(|rank| rank.matches).sum()),
-    }
-}
-
-fn per_second(amount: f64, seconds: f64) -> f64 {
-    match seconds > 0.0 {
-        true => amount / seconds,
-        false => 0.0,
     }
 }
 
@@ -251,10 +224,14 @@ impl SuitePhase {
 }
 
 impl SuiteScore {
-    /// The geometric mean of the positive figures of phases; 0 without such figures.
-    #[must_use]
-    pub fn mean(figures: &[f64]) -> f64 {
-        geometric_mean(figures.iter().copied())
+    /// Bandwidth score, metadata score and total of the figures of phases.
+    pub fn scores(figures: impl Iterator<Item = (ScoreGroup, f64)> + Clone) -> [f64; 3] {
+        let mean = |group| {
+            let of_group = figures.clone().filter(|(of, _)| *of == group);
+            geometric_mean(of_group.map(|(_, figure)| figure))
+        };
+        let (bandwidth, metadata) = (mean(ScoreGroup::Bandwidth), mean(ScoreGroup::Metadata));
+        [bandwidth, metadata, (bandwidth * metadata).sqrt()]
     }
 
     /// Whether the score counts.
@@ -284,6 +261,15 @@ fn geometric_mean(figures: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Suite {
+    /// Name of the mode: `extended` if the suite has phases that only the extended mode has, otherwise `standard`.
+    #[must_use]
+    pub fn mode(&self) -> &'static str {
+        match self.phases.iter().any(|phase| phase.is_extended) {
+            true => "extended",
+            false => "standard",
+        }
+    }
+
     /// The phases that are run, each with its number in the list of all phases. The number of a phase among these phases
     /// is the number of its configuration.
     pub fn run_phases(&self) -> impl Iterator<Item = (usize, &SuitePhase)> {
@@ -356,12 +342,9 @@ impl Suite {
         mut hash: PairHash,
     ) -> SuiteScore {
         let both = || self.phases.iter().zip(&self.results);
-        let mean = |group: ScoreGroup| {
-            let of_group = both().filter(|(p, _)| p.group == group && counts(p));
-            geometric_mean(of_group.map(|(_, result)| result.figure))
-        };
-        let (bandwidth, metadata) = (mean(ScoreGroup::Bandwidth), mean(ScoreGroup::Metadata));
-        let total = (bandwidth * metadata).sqrt();
+        let counted = both().filter(|(p, _)| counts(p));
+        let figures = counted.map(|(p, result)| (p.group, result.figure));
+        let [bandwidth, metadata, total] = SuiteScore::scores(figures);
         let scored = |p: &SuitePhase| p.group != ScoreGroup::Unscored;
         for (phase, result) in both().filter(|(p, _)| scored(p) && hashed(p)) {
             hash.add(&phase.name, &suite_figure(result.figure));
@@ -390,6 +373,17 @@ impl Suite {
 }
 
 impl Strategy for Suite {
+    fn repeats(&mut self, configuration: u32) -> bool {
+        let Some((number, phase)) = self.phase_of(configuration) else {
+            return false;
+        };
+        let (number, repeats) = (number as u32, phase.is_unrepeatable);
+        if repeats && !self.repeated.contains(&number) {
+            self.repeated.push(number);
+        }
+        repeats
+    }
+
     fn next(&self, series: &Series) -> Step {
         let number = series.runs.len();
         match self.phase_of(number as u32) {
@@ -422,8 +416,8 @@ impl Strategy for Suite {
         let mut version = PairHash::default();
         version.add("version", &self.version);
         let score = is_over.then(|| self.score_of(mandatory, mandatory, version));
-        let extended = is_over && self.mode == SuiteMode::Extended;
         let is_extended = |phase: &SuitePhase| phase.is_extended;
+        let extended = is_over && self.phases.iter().any(is_extended);
         self.extended_score =
             extended.then(|| self.score_of(|_| true, is_extended, PairHash::default()));
         self.score = score;
@@ -455,37 +449,6 @@ impl Strategy for Suite {
     }
 }
 
-impl Series {
-    /// Takes back the configuration of a phase of a suite that an earlier process began, so that the configuration is
-    /// made again, and records the phase as repeated. Returns the configuration if the phase has changed files that the
-    /// next attempt makes again; `None` for other phases and other series.
-    pub fn take_back_phase(&mut self) -> Option<super::Configuration> {
-        let Step::Run(next) = self.next() else {
-            return None;
-        };
-        let super::SeriesKind::Suite(suite) = &mut self.kind else {
-            return None;
-        };
-        let (number, phase) = suite.phase_of(next.configuration)?;
-        let begun = self
-            .configurations
-            .get(next.configuration as usize)?
-            .clone();
-        if !phase.is_unrepeatable {
-            return None;
-        }
-        let number = number as u32;
-        if !suite.repeated.contains(&number) {
-            suite.repeated.push(number);
-        }
-        // A series always has a configuration, and the first phase needs no files of other phases.
-        if next.configuration > 0 {
-            self.configurations.truncate(next.configuration as usize);
-        }
-        Some(begun)
-    }
-}
-
 impl SeriesOf<'_, Suite> {
     /// Whether the files of the phase with the number `phase`, from 0, were made again before the phase.
     #[must_use]
@@ -514,7 +477,6 @@ mod tests {
             reasons: vec![],
         });
         Suite {
-            mode: SuiteMode::Extended,
             file: String::new(),
             text: String::new(),
             complete: String::new(),

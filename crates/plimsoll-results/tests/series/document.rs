@@ -4,9 +4,10 @@ use crate::fixtures::{
     create, curve, list, paired, plan, profile, repeats, search, search_over_parameter, suite,
     sweep,
 };
+use plimsoll_plan::ScoreGroup;
 use plimsoll_results::{
-    Document, Kind, ResultsError, RunDir, SERIES_FILE, ScoreGroup, Series, SeriesDir, SeriesKind,
-    SeriesWriter, Verdict, run_dirs,
+    Document, Kind, ResultsError, RunDir, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesWriter,
+    Verdict, run_dirs,
 };
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use super::options::{self, Form, Handling, JobOption};
 use super::values::{self, Machine};
 use crate::ini;
 use crate::report::{Report, Reported};
-use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
+use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
 use plimsoll_plan::Parameter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -174,10 +174,7 @@ pub(super) struct Parser<'a> {
 
 impl Report for Parser<'_> {
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MAX_ERRORS {
-            self.problems.push(problem);
-        }
-        Reported
+        self.problems.problem(problem)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::options::{Form, Key, SECTIONS, SectionSpec};
 use crate::ini;
 use crate::report::{Report, Reported};
-use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
+use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
 use plimsoll_plan::hash::PairHash;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,10 +36,7 @@ pub(super) struct Checks<'a> {
 
 impl Report for Checks<'_> {
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MAX_ERRORS {
-            self.problems.push(problem);
-        }
-        Reported
+        self.problems.problem(problem)
     }
 }
 
@@ -229,10 +226,7 @@ struct Parser {
 
 impl Report for Parser {
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MAX_ERRORS {
-            self.problems.push(problem);
-        }
-        Reported
+        self.problems.problem(problem)
     }
 }
 
@@ -260,8 +254,8 @@ impl Parser {
                 false => Err(Reported),
             };
         };
-        let same = |key: &&Key| key.name.eq_ignore_ascii_case(name);
-        let Some(key) = section.keys.iter().find(same) else {
+        let same = |key: &Key| key.name.eq_ignore_ascii_case(name);
+        let Some(key_at) = section.keys.iter().position(same) else {
             let message = format!("unknown key `{name}`");
             let label = format!("not a key of [{}]", section.name);
             let known = section.keys.iter().map(|key| key.name);
@@ -272,14 +266,11 @@ impl Parser {
         if value.is_empty() {
             return Ok(());
         }
-        let value = self.formed(key, value, value_span)?;
-        let (place, _) = place_of(section.name, key.name);
-        debug_assert_eq!(place.0, section_at);
         let setting = Setting {
-            value,
+            value: self.formed(&section.keys[key_at], value, value_span)?,
             span: value_span,
         };
-        self.config.settings.insert(place, setting);
+        self.config.settings.insert((section_at, key_at), setting);
         Ok(())
     }
 

@@ -9,5 +9,5 @@ mod phases;
 mod request;
 
 pub use config::Config;
-pub use phases::{Group, Mode, PHASES, Phase};
+pub use phases::{Mode, PHASES, Phase};
 pub use request::{Circumstances, Earlier, Request};

@@ -1,34 +1,16 @@
 //! The phases of IO500, in IO500's order.
 
-use std::fmt;
+use clap::ValueEnum;
+use plimsoll_plan::ScoreGroup;
 
 /// Phases that a run of IO500 has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// The mandatory phases, and random reads without a score.
+    /// The mandatory phases, and random reads without a score
+    #[default]
     Standard,
-    /// The phases of the standard mode, the phases of MD-Workbench, and a find of each mdtest pattern.
+    /// Also the phases of MD-Workbench, and a search of each mdtest pattern
     Extended,
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Standard => "standard",
-            Self::Extended => "extended",
-        })
-    }
-}
-
-/// Score to which a phase contributes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// No score.
-    Unscored,
-    /// Score of metadata, in thousands of operations per second.
-    Metadata,
-    /// Score of bandwidth, in GiB per second.
-    Bandwidth,
 }
 
 /// A phase of IO500.
@@ -39,7 +21,7 @@ pub struct Phase {
     /// Section with the options of all phases of the same pattern; `None` for a find.
     pub common: Option<&'static str>,
     /// Score to which the phase contributes.
-    pub group: Group,
+    pub group: ScoreGroup,
     /// Whether only the extended mode has the phase.
     pub is_extended: bool,
     /// Whether the phase must write as long as the stonewall.
@@ -48,7 +30,7 @@ pub struct Phase {
     pub is_unrepeatable: bool,
 }
 
-const fn phase(name: &'static str, common: Option<&'static str>, group: Group) -> Phase {
+const fn phase(name: &'static str, common: Option<&'static str>, group: ScoreGroup) -> Phase {
     Phase {
         name,
         common,
@@ -59,7 +41,7 @@ const fn phase(name: &'static str, common: Option<&'static str>, group: Group) -
     }
 }
 
-const fn writes(name: &'static str, common: &'static str, group: Group) -> Phase {
+const fn writes(name: &'static str, common: &'static str, group: ScoreGroup) -> Phase {
     Phase {
         is_timed: true,
         is_unrepeatable: true,
@@ -70,7 +52,7 @@ const fn writes(name: &'static str, common: &'static str, group: Group) -> Phase
 const fn deletes(name: &'static str, common: &'static str) -> Phase {
     Phase {
         is_unrepeatable: true,
-        ..phase(name, Some(common), Group::Metadata)
+        ..phase(name, Some(common), ScoreGroup::Metadata)
     }
 }
 
@@ -81,7 +63,7 @@ const fn extended(phase: Phase) -> Phase {
     }
 }
 
-const fn workbench(name: &'static str, group: Group) -> Phase {
+const fn workbench(name: &'static str, group: ScoreGroup) -> Phase {
     Phase {
         is_unrepeatable: true,
         ..extended(phase(name, Some("mdworkbench"), group))
@@ -90,22 +72,38 @@ const fn workbench(name: &'static str, group: Group) -> Phase {
 
 /// All phases.
 pub const PHASES: &[Phase] = &[
-    writes("ior-easy-write", "ior-easy", Group::Bandwidth),
-    writes("mdtest-easy-write", "mdtest-easy", Group::Metadata),
-    workbench("mdworkbench-create", Group::Unscored),
-    extended(phase("find-easy", None, Group::Metadata)),
-    writes("ior-hard-write", "ior-hard", Group::Bandwidth),
-    writes("mdtest-hard-write", "mdtest-hard", Group::Metadata),
-    phase("find", None, Group::Metadata),
-    extended(phase("find-hard", None, Group::Metadata)),
-    workbench("mdworkbench-bench", Group::Metadata),
-    phase("ior-easy-read", Some("ior-easy"), Group::Bandwidth),
-    phase("mdtest-easy-stat", Some("mdtest-easy"), Group::Metadata),
-    phase("ior-hard-read", Some("ior-hard"), Group::Bandwidth),
-    phase("mdtest-hard-stat", Some("mdtest-hard"), Group::Metadata),
-    workbench("mdworkbench-delete", Group::Unscored),
+    writes("ior-easy-write", "ior-easy", ScoreGroup::Bandwidth),
+    writes("mdtest-easy-write", "mdtest-easy", ScoreGroup::Metadata),
+    workbench("mdworkbench-create", ScoreGroup::Unscored),
+    extended(phase("find-easy", None, ScoreGroup::Metadata)),
+    writes("ior-hard-write", "ior-hard", ScoreGroup::Bandwidth),
+    writes("mdtest-hard-write", "mdtest-hard", ScoreGroup::Metadata),
+    phase("find", None, ScoreGroup::Metadata),
+    extended(phase("find-hard", None, ScoreGroup::Metadata)),
+    workbench("mdworkbench-bench", ScoreGroup::Metadata),
+    phase("ior-easy-read", Some("ior-easy"), ScoreGroup::Bandwidth),
+    phase(
+        "mdtest-easy-stat",
+        Some("mdtest-easy"),
+        ScoreGroup::Metadata,
+    ),
+    phase("ior-hard-read", Some("ior-hard"), ScoreGroup::Bandwidth),
+    phase(
+        "mdtest-hard-stat",
+        Some("mdtest-hard"),
+        ScoreGroup::Metadata,
+    ),
+    workbench("mdworkbench-delete", ScoreGroup::Unscored),
     deletes("mdtest-easy-delete", "mdtest-easy"),
-    phase("mdtest-hard-read", Some("mdtest-hard"), Group::Metadata),
+    phase(
+        "mdtest-hard-read",
+        Some("mdtest-hard"),
+        ScoreGroup::Metadata,
+    ),
     deletes("mdtest-hard-delete", "mdtest-hard"),
-    phase("ior-rnd4K-easy-read", Some("ior-easy"), Group::Unscored),
+    phase(
+        "ior-rnd4K-easy-read",
+        Some("ior-easy"),
+        ScoreGroup::Unscored,
+    ),
 ];

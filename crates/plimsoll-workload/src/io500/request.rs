@@ -5,8 +5,8 @@ use super::phases::{Mode, PHASES, Phase};
 use crate::md::{self, Arguments, Options, Part, PatternName};
 use plimsoll_diagnostics::Diagnostics;
 use plimsoll_plan::{
-    OpKind, Plan, RankShift, ReferenceTime, RelPath, Rounds, StageWork, TransferLoop,
-    TransferOrder, TreeSearch, counted, parse_size,
+    MARKER, OpKind, Plan, RankShift, RelPath, Rounds, StageWork, TransferLoop, TransferOrder,
+    TreeSearch, counted, parse_size,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,8 +49,6 @@ pub struct Earlier {
     pub rounds: u64,
     /// Score of the phase: kIOPS or GiB/s.
     pub rate: f64,
-    /// Time at which the phase began, in nanoseconds since 1970.
-    pub began_unix_ns: i64,
 }
 
 /// A configuration in its circumstances, without unsupported options.
@@ -417,11 +415,10 @@ impl Request {
         };
         let top = if phase.name == "find" { "" } else { common };
         let top = RelPath::new(top).map_err(|e| e.to_string())?;
-        // IO500 takes the time after the easy writing phases, and matches only files that changed later.
-        let later = ["ior-hard-write", "mdtest-hard-write"]
-            .into_iter()
-            .find_map(earlier);
-        let since = later.map(|earlier| ReferenceTime::UnixNs(earlier.began_unix_ns));
+        // IO500 makes a file after the easy writing phases, and matches only files that changed later. Here the file is
+        // the marker of the phase that follows the easy writing phases, which no phase before the searches changes again.
+        let since = earlier("ior-hard-write").map(|_| format!("ior-hard/{MARKER}"));
+        let since = since.map(|path| RelPath::new(&path).expect("names without dots alone"));
         let options = self.mdtest_options(common)?;
         md::lower_stage(&options, self.at.ranks, phase.name, None, |rows| {
             StageWork::Search(TreeSearch {

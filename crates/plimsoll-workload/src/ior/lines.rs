@@ -6,7 +6,7 @@ use super::Options;
 use super::lower::{READ, WRITE};
 use crate::md::numbers::{MIB, mean_and_deviation, ratio, seconds};
 use plimsoll_measure::RankStage;
-use plimsoll_plan::{Bytes, Plan, Stage, TransferLoop, TransferOrder};
+use plimsoll_plan::{Bytes, Plan, Stage, StageWork, TransferLoop, TransferOrder};
 use std::fmt::Write;
 
 /// Bytes of a MB in IOR's lines.
@@ -246,11 +246,13 @@ impl<'a> Report<'a> {
 
     /// The figures of a stage; `None` for a stage without transfers.
     fn phase(&self, stage: &Stage, ranks: &[RankStage]) -> Option<Phase> {
-        let work = match &stage.work {
-            plimsoll_plan::StageWork::Transfers(work) => work,
-            _ => return None,
+        let StageWork::Transfers(work) = &stage.work else {
+            return None;
         };
-        let once = |rank: &RankStage, row: u32| seconds(rank.rows[row as usize].quantiles_ns[6]);
+        let once = |rank: &RankStage, row: u32| {
+            let [.., most] = rank.rows[row as usize].quantiles_ns;
+            seconds(most)
+        };
         let most = |of: &dyn Fn(&RankStage) -> f64| ranks.iter().map(of).fold(0.0, f64::max);
         let transferring = |rank: &RankStage, work: &TransferLoop| {
             seconds(rank.time_ns) - once(rank, work.open.0) - once(rank, work.close.0)

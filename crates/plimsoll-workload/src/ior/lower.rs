@@ -2,12 +2,12 @@
 
 use super::Options;
 use crate::md::lower::{
-    LoweredPattern, PlanFacts, RowTable, countable, empty_pattern, parameter, plan_of, row, stage,
-    template,
+    LoweredPattern, PlanFacts, RowTable, countable, empty_pattern, object_step, parameter, plan_of,
+    row, stage, template,
 };
 use plimsoll_plan::{
-    Cold, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern, Plan, RankShift,
-    RootHandling, Rounds, Stage, StageWork, TransferLoop, pattern_names,
+    Cold, ObjectLoop, ObjectOp, OnError, OpKind, Parameter, Pattern, Plan, RankShift, RootHandling,
+    Rounds, Stage, StageWork, TransferLoop, pattern_names,
 };
 
 /// Names of the stages.
@@ -117,13 +117,7 @@ fn transfers(options: &Options, write: bool, repetition: u32, rows: &mut RowTabl
 
 /// An unmeasured stage that removes the files of a repetition before the next.
 fn remove(repetition: u32, rows: &mut RowTable) -> Stage {
-    let delete = ObjectStep {
-        row: rows.id(row::DELETE, OpKind::Delete),
-        op: ObjectOp::Delete,
-        owner: RankShift::default(),
-        offset: 0,
-        gates: false,
-    };
+    let delete = object_step(ObjectOp::Delete, rows, RankShift::default());
     let work = ObjectLoop::new(Rounds::Count(1), vec![delete]);
     Stage {
         iteration: repetition,

@@ -8,10 +8,10 @@ use crate::mix::settings;
 use crate::mix::values::Size;
 use plimsoll_diagnostics::{Diagnostics, Problem};
 use plimsoll_plan::{
-    BusinessMetric, Bytes, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, Fadvise, FilesetId,
-    Mix, MixFiles, MixFlags, MixRow, OpKind, OperationId, Overrides, Pacing, Parameter, Phase,
-    Plan, Program, QuitMode, RelPath, Source, SourceKind, SourcePosition, Until, Warmup,
-    WorkDirSpec, WorkerGroup,
+    BusinessMetric, Bytes, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, FilesetId, Mix,
+    MixFiles, MixFlags, MixRow, OpKind, OperationId, Overrides, Pacing, Parameter, Phase, Plan,
+    Program, QuitMode, RelPath, Source, SourceKind, SourcePosition, Until, Warmup, WorkDirSpec,
+    WorkerGroup,
 };
 use std::path::PathBuf;
 
@@ -431,10 +431,7 @@ impl Lowerer<'_> {
                 align: transfers.align.0,
                 overwrite: transfers.overwrite,
                 keep_open: transfers.keep_open,
-                fadvise: transfers.fadvise.map(|advice| Fadvise {
-                    sequential_percent: advice.sequential,
-                    dontneed_percent: advice.dontneed,
-                }),
+                fadvise: transfers.fadvise,
             },
         }
     }

@@ -1,7 +1,7 @@
 //! Tables and keys of a workload file.
 
 use crate::mix::values::{Size, Sizes, Time};
-use plimsoll_plan::{Arrivals, MixOp, Promise};
+use plimsoll_plan::{Arrivals, Fadvise, MixOp, Promise};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -341,20 +341,6 @@ pub struct Transfers {
     /// no advice by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fadvise: Option<Fadvise>,
-}
-
-/// Advice to the kernel about data files: posix_fadvise(2) when an operation's preparation opens or closes a file.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Fadvise {
-    /// Percentage of the opened files for which the kernel is advised that reads are sequential
-    /// (`POSIX_FADV_SEQUENTIAL`).
-    #[schemars(range(min = 0.0, max = 100.0))]
-    pub sequential: f64,
-    /// Percentage of the closed files for which the kernel is advised, before the close, that the pages of the file are
-    /// not needed (`POSIX_FADV_DONTNEED`).
-    #[schemars(range(min = 0.0, max = 100.0))]
-    pub dontneed: f64,
 }
 
 impl Default for Transfers {

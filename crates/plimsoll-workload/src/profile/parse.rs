@@ -129,10 +129,7 @@ fn located(notes: &[(Span, String)], source: &Source) -> Vec<String> {
 
 impl Report for Reader<'_> {
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MAX_ERRORS {
-            self.problems.push(problem);
-        }
-        Reported
+        self.problems.problem(problem)
     }
 }
 

@@ -20,7 +20,6 @@ fn earlier(_: &str) -> Option<Earlier> {
     Some(Earlier {
         rounds: 123,
         rate: 2.0,
-        began_unix_ns: 0,
     })
 }
 

@@ -224,9 +224,7 @@ fn options_of_transfers_are_those_published() {
             geometric,
         ];
         assert_eq!(found, expected, "{name} {of}");
-        let advice = flags
-            .fadvise
-            .map(|f| (f.sequential_percent, f.dontneed_percent));
+        let advice = flags.fadvise.map(|f| (f.sequential, f.dontneed));
         assert_eq!(advice, (of == "GENOMICS").then_some((20.0, 100.0)), "{of}");
     }
 }

@@ -2,8 +2,8 @@
 
 use super::OutputArgs;
 use super::workloads::target_help;
-use clap::{Args, ValueEnum, ValueHint};
-use plimsoll_engine::ClockKind;
+use clap::{Args, ValueHint};
+use plimsoll_workload::io500::Mode;
 use std::path::PathBuf;
 
 /// Arguments of `io500`.
@@ -20,7 +20,7 @@ pub struct Io500Args {
         default_value_t,
         help_heading = "Phases"
     )]
-    pub mode: Io500Mode,
+    pub mode: Mode,
     #[arg(long, help = target_help(), value_name = "URL", help_heading = "Target")]
     #[arg(default_value = plimsoll_target::DEFAULT_TARGET)]
     pub target: String,
@@ -35,21 +35,4 @@ pub struct Io500Args {
     pub verify: Option<PathBuf>,
     #[command(flatten)]
     pub manner: OutputArgs,
-}
-
-/// Phases that a run has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Io500Mode {
-    /// The mandatory phases, and random reads without a score
-    #[default]
-    Standard,
-    /// Also the phases of MD-Workbench, and a search of each mdtest pattern
-    Extended,
-}
-
-impl Io500Args {
-    /// Clock of the phases, which follows from the target.
-    pub fn clock(&self) -> ClockKind {
-        plimsoll_target::clock(&self.target)
-    }
 }

@@ -18,7 +18,7 @@ impl Command {
             Self::Profile(args) => (&args.manner, args.how.clock()),
             Self::Check(args) => (&args.manner, args.clock()),
             Self::Ab(args) => (&args.manner, args.clock()),
-            Self::Io500(args) => (&args.manner, args.clock()),
+            Self::Io500(args) => (&args.manner, plimsoll_target::clock(&args.target)),
             _ => return Ok(()),
         };
         if !output.live {

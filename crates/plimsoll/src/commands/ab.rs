@@ -34,7 +34,7 @@ pub fn run(args: &AbArgs) -> Result<Exit, CommandError> {
     }
     series::run(&args.manner, 1, |communicator| {
         let mut series = series(args, sides, communicator.working())?;
-        new_series::check(&mut series, &a.how, &args.root.results)?;
+        new_series::check(&mut series, &args.root.results)?;
         ReadySeries::new(series, &args.root.results)
     })
 }

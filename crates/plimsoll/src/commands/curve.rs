@@ -25,7 +25,7 @@ pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     }
     series::run(&args.manner, args.jobs, |communicator| {
         let mut series = series(args, communicator.working())?;
-        new_series::check(&mut series, &args.how, &args.root.results)?;
+        new_series::check(&mut series, &args.root.results)?;
         ReadySeries::new(series, &args.root.results)
     })
 }

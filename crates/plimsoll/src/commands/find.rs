@@ -31,7 +31,7 @@ pub fn search(args: &FindArgs, found: &WorkloadSource) -> Result<Exit, CommandEr
     }
     series::run(&args.manner, 1, |communicator| {
         let mut series = series(args, found, communicator.working())?;
-        new_series::check(&mut series, &args.how, &args.root.results)?;
+        new_series::check(&mut series, &args.root.results)?;
         ReadySeries::new(series, &args.root.results)
     })
 }

@@ -1,18 +1,18 @@
 //! `io500`: runs the phases of IO500 from its configuration file, or checks the result file of a run.
 
 use super::clean;
-use super::md::check_virtual_ranks;
+use super::pattern::check_ranks;
 use super::series::{self, ReadySeries};
-use crate::cli::{CleanArgs, Io500Args, Io500Mode};
+use crate::cli::{CleanArgs, Io500Args};
 use crate::communicator::join_pattern;
 use crate::exit::{CommandError, Exit};
 use crate::workload::{diagnosed, plain};
 use crate::{io500, new_series};
 use plimsoll_engine::ClockKind;
 use plimsoll_report::suite::files::{self, Checked};
-use plimsoll_results::{ScoreGroup, Series, SeriesKind, Suite, SuiteMode, SuitePhase};
+use plimsoll_results::{Series, SeriesKind, Suite, SuitePhase};
 use plimsoll_series::Communicator;
-use plimsoll_workload::io500::{Circumstances, Config, Earlier, Group, Mode, PHASES, Request};
+use plimsoll_workload::io500::{Circumstances, Config, Earlier, PHASES, Request};
 use std::path::{Path, PathBuf};
 
 /// Runs the phases, or does what an option asks instead.
@@ -27,7 +27,7 @@ pub fn run(args: &Io500Args) -> Result<Exit, CommandError> {
         return dry_run(args);
     }
     let manner = &args.manner;
-    let (communicator, ranks) = join_pattern(&manner.ranks, args.clock())?;
+    let (communicator, ranks) = join_pattern(&manner.ranks, Some(&args.target))?;
     let ranks_per_host = ranks_per_host(&communicator, ranks)?;
     series::run_with(&communicator, manner, 1, |communicator| {
         let (series, root) = new(args, ranks, ranks_per_host, communicator.working())?;
@@ -63,13 +63,6 @@ fn ranks_per_host(communicator: &Communicator, ranks: u32) -> Result<u32, Comman
     Ok((same as u32).max(1))
 }
 
-fn mode(args: &Io500Args) -> Mode {
-    match args.mode {
-        Io500Mode::Standard => Mode::Standard,
-        Io500Mode::Extended => Mode::Extended,
-    }
-}
-
 /// A request for `ranks` ranks, with the data directory of a run that begins now.
 fn request(args: &Io500Args, ranks: u32, ranks_per_host: u32) -> Result<Request, CommandError> {
     let config = config(args)?;
@@ -82,7 +75,7 @@ fn request(args: &Io500Args, ranks: u32, ranks_per_host: u32) -> Result<Request,
         data_dir: config.data_dir(&now.strftime("%Y.%m.%d-%H.%M.%S").to_string()),
         seed: now.timestamp().as_second().unsigned_abs(),
     };
-    Request::new(config, mode(args), circumstances).map_err(diagnosed)
+    Request::new(config, args.mode, circumstances).map_err(diagnosed)
 }
 
 /// The new series for a request, and the parent directory of the results.
@@ -92,10 +85,7 @@ fn new(
     ranks_per_host: u32,
     processes: u32,
 ) -> Result<(Series, PathBuf), CommandError> {
-    args.manner.ranks.check_target(&args.target)?;
-    if args.clock() == ClockKind::Virtual {
-        check_virtual_ranks(&args.manner.ranks, ranks)?;
-    }
+    check_ranks(&args.manner.ranks, &args.target, ranks)?;
     let request = request(args, ranks, ranks_per_host)?;
     let mut suite = suite(args, &request)?;
     let root = request.result_dir();
@@ -107,7 +97,7 @@ fn new(
     let kind = SeriesKind::Suite(Box::new(suite));
     let mut series =
         new_series::with_interval(kind, "io500", vec![first], interval, vec![], processes);
-    if let Err(refused) = new_series::check_own(&mut series, &root) {
+    if let Err(refused) = new_series::check(&mut series, &root) {
         io500::remove_made_dirs(&series);
         return Err(refused);
     }
@@ -144,17 +134,13 @@ fn suite(args: &Io500Args, request: &Request) -> Result<Suite, CommandError> {
         .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
     let phases = request.phases().map(|(phase, not_run)| SuitePhase {
         name: phase.name.into(),
-        group: group(phase.group),
+        group: phase.group,
         is_extended: phase.is_extended,
         is_timed: phase.is_timed,
         is_unrepeatable: phase.is_unrepeatable,
         not_run,
     });
     Ok(Suite {
-        mode: match mode(args) {
-            Mode::Standard => SuiteMode::Standard,
-            Mode::Extended => SuiteMode::Extended,
-        },
         file: args.config.display().to_string(),
         text: config.text().into(),
         complete: config.complete(),
@@ -186,19 +172,12 @@ fn absolute(path: &str) -> Result<String, CommandError> {
     Ok(path.display().to_string())
 }
 
-fn group(group: Group) -> ScoreGroup {
-    match group {
-        Group::Unscored => ScoreGroup::Unscored,
-        Group::Metadata => ScoreGroup::Metadata,
-        Group::Bandwidth => ScoreGroup::Bandwidth,
-    }
-}
-
 /// Prints the phases with their options. The counts of later phases are the largest that the configuration allows.
 fn dry_run(args: &Io500Args) -> Result<Exit, CommandError> {
-    let ranks = args.manner.ranks.processes.unwrap_or(1).max(1);
-    let per_host = match args.clock() {
-        ClockKind::Real => ranks,
+    let ranks = args.manner.ranks.working()?;
+    check_ranks(&args.manner.ranks, &args.target, ranks)?;
+    let per_host = match plimsoll_target::clock(&args.target) {
+        ClockKind::Real => args.manner.ranks.processes.unwrap_or(1).max(1),
         ClockKind::Virtual => 1,
     };
     let request = request(args, ranks, per_host)?;
@@ -206,7 +185,6 @@ fn dry_run(args: &Io500Args) -> Result<Exit, CommandError> {
         Some(Earlier {
             rounds: request.most_rounds(name),
             rate: 0.0,
-            began_unix_ns: 0,
         })
     };
     let mut out = String::new();
@@ -242,7 +220,7 @@ fn verify(config: &Config, path: &Path) -> Result<Exit, CommandError> {
         let phase = PHASES
             .iter()
             .find(|phase| phase.name == name && !phase.is_extended)?;
-        Some(group(phase.group))
+        Some(phase.group)
     };
     let checked = Checked::read(&text, group_of);
     let (Some(stated_config), Some(stated_score)) = (&checked.config_hash, &checked.score_hash)

@@ -17,6 +17,7 @@ pub mod io500;
 pub mod ior;
 pub mod list;
 pub mod md;
+mod pattern;
 pub mod plan;
 pub mod populate;
 pub mod profile;

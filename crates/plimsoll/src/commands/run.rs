@@ -62,7 +62,7 @@ fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
         });
         let ranks = communicator.working();
         let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
-        new_series::check(&mut series, how, &args.root.results)?;
+        new_series::check(&mut series, &args.root.results)?;
         ReadySeries::new(series, &args.root.results)
     })
 }

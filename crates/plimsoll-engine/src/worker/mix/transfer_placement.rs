@@ -28,14 +28,14 @@ impl MixState {
     /// Draws the advice about a data file that is opened.
     fn draw_advice(&mut self) -> Option<AccessAdvice> {
         let advice = self.program.mix.flags.fadvise?;
-        self.with_probability(advice.sequential_percent)
+        self.with_probability(advice.sequential)
             .then_some(AccessAdvice::Sequential)
     }
 
     /// Draws whether a data file that is closed is advised as not needed.
     fn draw_unneeded(&mut self) -> bool {
         let advice = self.program.mix.flags.fadvise;
-        advice.is_some_and(|advice| self.with_probability(advice.dontneed_percent))
+        advice.is_some_and(|advice| self.with_probability(advice.dontneed))
     }
 
     /// Draws a file of the working set; returns the file's number in the working set.

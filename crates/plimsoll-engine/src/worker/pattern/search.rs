@@ -2,16 +2,13 @@
 
 use super::Rank;
 use crate::worker::WorkerExit;
-use plimsoll_plan::{ReferenceTime, TreeSearch};
+use plimsoll_plan::{MARKER, TreeSearch};
 use plimsoll_target::{Attributes, EntryKind, OpError, Session};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of bytes of names that a rank gives to other ranks to be statted.
 const MAX_GIVEN_BYTES: usize = 16 << 20;
-
-/// Beginning of the names of Plimsoll's own files, which a search passes over.
-const OWN_FILES: &[u8] = b".plimsoll";
 
 /// Error of a comparison with the time of a file's last change, on a target that returns no such time.
 const NO_TIME: OpError = OpError(Errno::OPNOTSUPP);
@@ -101,17 +98,14 @@ impl<S: Session> Rank<'_, S> {
 
     /// The reference time of the search in nanoseconds since 1970, untimed.
     async fn reference(&mut self, work: &TreeSearch) -> Result<Option<i64>, WorkerExit> {
-        match &work.changed_since {
-            None => Ok(None),
-            Some(ReferenceTime::UnixNs(ns)) => Ok(Some(*ns)),
-            Some(ReferenceTime::File(path)) => {
-                self.locate_path(path.as_str().as_bytes(), b"");
-                let found = self.session.stat().await;
-                match found.and_then(|f| f.changed_ns.ok_or(NO_TIME)) {
-                    Ok(changed_ns) => Ok(Some(changed_ns)),
-                    Err(e) => Err(self.exit(work.stat.0, self.error_text(e))),
-                }
-            }
+        let Some(path) = &work.changed_since else {
+            return Ok(None);
+        };
+        self.locate_path(path.as_str().as_bytes(), b"");
+        let found = self.session.stat().await;
+        match found.and_then(|f| f.changed_ns.ok_or(NO_TIME)) {
+            Ok(changed_ns) => Ok(Some(changed_ns)),
+            Err(e) => Err(self.exit(work.stat.0, self.error_text(e))),
         }
     }
 
@@ -139,7 +133,7 @@ impl<S: Session> Rank<'_, S> {
         self.finish(work.list.0, &begun, 0, result)?;
         let mut names = Vec::new();
         for (name, kind) in entries {
-            if name.starts_with(OWN_FILES) {
+            if name.starts_with(MARKER.as_bytes()) {
                 continue;
             }
             if kind == EntryKind::Dir {

@@ -37,18 +37,30 @@ impl<S: Session> Rank<'_, S> {
         let Some(handle) = handle else {
             return Ok(());
         };
-        if work.barriers {
-            self.exchange(&(), false).await?;
-        }
-        let mut worked = self.body(work, owner, total, &handle).await;
-        if work.barriers && worked.is_ok() {
-            worked = self.exchange(&(), true).await.map(drop);
-        }
+        let worked = self.between_barriers(work, owner, total, &handle).await;
         let begun = self.context.start(work.close.0);
         let closed = self.session.close(handle).await;
         let closed = self.finish(work.close.0, &begun, 0, closed);
         worked?;
         closed.map(|_| ())
+    }
+
+    /// The transfers, after all ranks have opened and before any rank closes its object, if the work has barriers.
+    async fn between_barriers(
+        &mut self,
+        work: &TransferLoop,
+        owner: u32,
+        total: u64,
+        handle: &S::Handle,
+    ) -> Result<(), WorkerExit> {
+        if work.barriers {
+            self.exchange(&(), false).await?;
+        }
+        self.body(work, owner, total, handle).await?;
+        if work.barriers {
+            self.exchange(&(), true).await?;
+        }
+        Ok(())
     }
 
     /// The size in bytes that the object has, or will have: for a write after `total` transfers of each rank, otherwise

@@ -119,7 +119,7 @@ fn blocks(all: &[Block], heading: &str, style: &ArticleStyle) -> Markup {
             @match kind(&group[0]) {
                 Some(LineKind::Result) => {
                     dl.tiles { @for line in lines(group) {
-                        div { dt { (line.label) } dd class=[class(line.tone)] { (unbroken(&line.text)) } }
+                        div { dt { (line.label) } dd class=[class(line.tone)] { (tile_text(&line.text)) } }
                     } }
                 }
                 Some(_) => { ul.reasons { @for line in lines(group) { (item(line)) } } }
@@ -174,9 +174,9 @@ fn single(block: &Block, heading: &str, style: &ArticleStyle) -> Markup {
     }
 }
 
-/// A text with code in place of pairs of backticks, and with no-break spaces only inside numbers.
+/// A text of a sentence, with code in place of pairs of backticks. No line ends inside a number.
 pub(super) fn inline(text: &str) -> Markup {
-    let text = unbroken_numbers(&text.replace('\u{a0}', " "));
+    let text = without_breaks(text, Unbroken::Numbers);
     let pieces: Vec<&str> = text.split('`').collect();
     let is_paired = pieces.len() % 2 == 1;
     html! {
@@ -185,6 +185,14 @@ pub(super) fn inline(text: &str) -> Markup {
             @else if number % 2 == 1 { code { (piece) } }
             @else { (piece) }
         }
+    }
+}
+
+/// A text of a tile. No line ends inside a number, or between a number and the next word.
+fn tile_text(text: &str) -> Markup {
+    match text.contains('`') {
+        true => inline(text),
+        false => html! { (without_breaks(text, Unbroken::Quantities)) },
     }
 }
 
@@ -222,40 +230,33 @@ pub(super) fn facts<N: AsRef<str>>(facts: &[(N, String)]) -> Markup {
 pub fn tiles<N: AsRef<str>, V: AsRef<str>>(tiles: &[(N, V)]) -> Markup {
     html! {
         dl.tiles { @for (name, value) in tiles {
-            div { dt { (name.as_ref()) } dd { (unbroken(value.as_ref())) } }
+            div { dt { (name.as_ref()) } dd { (tile_text(value.as_ref())) } }
         } }
     }
 }
 
-/// A text with no-break spaces between the groups of digits of a number, as in `12 345`.
-fn unbroken_numbers(text: &str) -> String {
+/// Place of no-break spaces in a text.
+#[derive(Clone, Copy, PartialEq)]
+enum Unbroken {
+    /// Between the groups of digits of a number, as in `12 345`.
+    Numbers,
+    /// Also between a number and the next word, as in `5 streams`.
+    Quantities,
+}
+
+/// A text with no-break spaces instead of the spaces at which no line may end.
+fn without_breaks(text: &str, unbroken: Unbroken) -> String {
     let starts_group = |word: &str| word.bytes().take_while(u8::is_ascii_digit).count() == 3;
+    let text = text.replace('\u{a0}', " ");
     let mut words = text.split(' ');
     let mut whole = words.next().unwrap_or_default().to_owned();
     for word in words {
-        let is_group = whole.ends_with(|c: char| c.is_ascii_digit()) && starts_group(word);
-        whole.push(if is_group { '\u{a0}' } else { ' ' });
+        let is_glued = whole.ends_with(|c: char| c.is_ascii_digit())
+            && (unbroken == Unbroken::Quantities || starts_group(word));
+        whole.push(if is_glued { '\u{a0}' } else { ' ' });
         whole.push_str(word);
     }
     whole
-}
-
-/// HTML of a text without line breaks inside numbers, or between a number and the next word.
-fn unbroken(text: &str) -> Markup {
-    if text.contains('`') {
-        return inline(text);
-    }
-    let text = text.replace('\u{a0}', " ");
-    let words: Vec<&str> = text.split(' ').collect();
-    let is_number = |word: &str| word.ends_with(|c: char| c.is_ascii_digit());
-    let groups = words.chunk_by(|word, _| is_number(word));
-    html! {
-        @for (number, group) in groups.enumerate() {
-            @if number > 0 { " " }
-            @if let [word] = group { (inline(word)) }
-            @else { span.unbroken { (inline(&group.join(" "))) } }
-        }
-    }
 }
 
 /// The text of a workload, collapsed.

@@ -41,7 +41,7 @@ fn part(part: &Part, section: &str) -> Markup {
             let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
             table(
                 &Table::new(section, head).with_rows(rows.iter().cloned()),
-                "",
+                section,
             )
         }
         Part::Prose(text) => {

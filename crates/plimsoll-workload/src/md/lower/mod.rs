@@ -348,7 +348,7 @@ pub(crate) fn template(text: &str) -> NameTemplate {
 }
 
 /// A step with one operation on the object of a round, without an offset.
-fn object_step(op: ObjectOp, rows: &mut RowTable, owner: RankShift) -> ObjectStep {
+pub(crate) fn object_step(op: ObjectOp, rows: &mut RowTable, owner: RankShift) -> ObjectStep {
     let (name, kind) = match op {
         ObjectOp::Create { .. } => (row::CREATE, OpKind::ObjectCreate),
         ObjectOp::Stat => (row::STAT, OpKind::Stat),

@@ -19,7 +19,7 @@ use crate::NamedText;
 use crate::report::{Report, Reported};
 use crate::wml::Workload;
 use crate::wml::ast::{FilesetDef, FlowopList, Process, Random};
-use crate::wml::diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
+use crate::wml::diagnostics::{Diagnostics, Problem, Source, Span};
 use plimsoll_plan::{
     Note, Operation, OperationId, Overrides, Parameter, Plan, PlanError, QuitMode, SourceKind,
     SourcePosition, Stream, Variable, VariableId, WorkerGroup,
@@ -317,9 +317,6 @@ impl<'a> Lowerer<'a> {
 
 impl Report for Lowerer<'_> {
     fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MAX_ERRORS && !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
-        Reported
+        self.problems.problem(problem)
     }
 }
