@@ -54,29 +54,29 @@ pub(crate) struct StageRun {
     proposals: Mutex<BTreeMap<u32, u64>>,
     agreed: AtomicU64,
     changed: Broadcast,
-    exchange: Mutex<Exchange>,
+    all_gather: Mutex<AllGather>,
     bell: Arc<ControllerWakeup>,
     /// Results of the ranks that have ended.
     done: Mutex<BTreeMap<u32, StageDone>>,
 }
 
-/// The bytes that a rank gives to all ranks, and whether the rank will give nothing more in the stage.
-pub(crate) type Gift = (Vec<u8>, bool);
+/// Contribution of a rank to an all-gather: bytes, and whether the all-gather is the last of the stage.
+pub(crate) type Contribution = (Vec<u8>, bool);
 
-/// Exchanges of bytes between all ranks of a stage, one after the other. An exchange completes once every rank has given
-/// its bytes, so an exchange is also a barrier.
+/// All-gathers of a stage (as `MPI_Allgather`), one after the other. An all-gather completes once every rank has
+/// contributed, so an all-gather is also a barrier.
 #[derive(Default)]
-struct Exchange {
-    /// Whether another exchange may follow. No exchange follows after all ranks have given their last bytes, or after
-    /// a rank has ended without a gift.
+struct AllGather {
+    /// Whether another all-gather may follow: false after the last all-gather, and after a rank has ended without a
+    /// contribution.
     is_open: bool,
-    /// The gifts of this process's ranks for the next exchange.
-    given: BTreeMap<u32, Gift>,
-    /// Number of this process's ranks that have ended.
+    /// Contributions of this process's ranks to the next all-gather.
+    given: BTreeMap<u32, Contribution>,
+    /// Number of this process's ranks that have ended the stage.
     ended: usize,
-    /// Number of completed exchanges.
+    /// Number of completed all-gathers.
     completed: u64,
-    /// The bytes of all ranks in the last completed exchange, in rank order.
+    /// Bytes of all ranks in the last completed all-gather, in rank order.
     bytes: Arc<Vec<Vec<u8>>>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct StageDone {
     pub(crate) begun: Nanos,
     pub(crate) ended: Nanos,
     pub(crate) rounds: u64,
-    /// Matching files of a search; `None` in other stages.
+    /// Number of matching files of a search; `None` in other stages.
     pub(crate) matches: Option<u64>,
     pub(crate) stonewall_rounds: Option<u64>,
     /// Time of the stonewall, in nanoseconds since the stage began.
@@ -130,15 +130,15 @@ impl StageRun {
             proposals: Mutex::default(),
             agreed: AtomicU64::new(NO_ROUND),
             changed: Broadcast::default(),
-            exchange: Mutex::default(),
+            all_gather: Mutex::default(),
             bell,
             done: Mutex::default(),
         }
     }
 
-    /// Opens the exchanges, if the work of the stage needs exchanges.
-    pub(crate) fn with_exchanges(self, are_needed: bool) -> Self {
-        lock(&self.exchange).is_open = are_needed;
+    /// Allows all-gathers, if the work of the stage needs all-gathers.
+    pub(crate) fn with_all_gathers(self, are_needed: bool) -> Self {
+        lock(&self.all_gather).is_open = are_needed;
         self
     }
 
@@ -180,7 +180,7 @@ impl StageRun {
     pub(crate) fn end(&self, rank: u32, done: StageDone) {
         let before = lock(&self.done).insert(rank, done);
         assert!(before.is_none(), "a rank ends a stage once");
-        lock(&self.exchange).ended += 1;
+        lock(&self.all_gather).ended += 1;
         self.offer();
         // The rank may have ended without a proposal, for which the other ranks of this process must not wait. With
         // other processes, the controller proposes, after the controller has reported why the rank ended.
@@ -200,58 +200,59 @@ impl StageRun {
         self.changed.wake_all();
     }
 
-    /// Number of completed exchanges.
-    pub(crate) fn completed_exchanges(&self) -> u64 {
-        lock(&self.exchange).completed
+    /// Number of completed all-gathers.
+    pub(crate) fn completed_all_gathers(&self) -> u64 {
+        lock(&self.all_gather).completed
     }
 
-    /// The gifts of this process's ranks for the next exchange, with `None` for a rank that has ended; `None` before
-    /// every rank has given or ended, unless `even_early`, and after the last exchange.
-    pub(crate) fn gifts(&self, even_early: bool) -> Option<Vec<Option<Gift>>> {
-        let exchange = lock(&self.exchange);
-        let given = exchange.given.len();
-        // A process without ranks takes part when its controller decides to.
-        let are_complete = self.ranks > 0 && given + exchange.ended >= self.ranks;
-        if !exchange.is_open || !(are_complete || even_early) {
+    /// Contributions of this process's ranks to the next all-gather, with `None` for a rank that has ended. Returns
+    /// `None` before every rank has contributed or ended, unless `even_early`, and after the last all-gather.
+    pub(crate) fn contributions(&self, even_early: bool) -> Option<Vec<Option<Contribution>>> {
+        let gather = lock(&self.all_gather);
+        let given = gather.given.len();
+        // The controller of a process without ranks decides when the process takes part.
+        let are_complete = self.ranks > 0 && given + gather.ended >= self.ranks;
+        if !gather.is_open || !(are_complete || even_early) {
             return None;
         }
-        let mut gifts: Vec<Option<Gift>> = exchange.given.values().cloned().map(Some).collect();
-        gifts.resize(self.ranks, None);
-        Some(gifts)
+        let mut contributions: Vec<Option<Contribution>> =
+            gather.given.values().cloned().map(Some).collect();
+        contributions.resize(self.ranks, None);
+        Some(contributions)
     }
 
-    /// Completes an exchange with the gifts of all ranks, in rank order.
-    pub(crate) fn complete_exchange(&self, all: Vec<Option<Gift>>) {
-        let mut exchange = lock(&self.exchange);
-        exchange.given.clear();
-        exchange.is_open = all.iter().any(|gift| matches!(gift, Some((_, false))));
-        match all.into_iter().collect::<Option<Vec<Gift>>>() {
+    /// Completes an all-gather with the contributions of all ranks, in rank order.
+    pub(crate) fn complete_all_gather(&self, all: Vec<Option<Contribution>>) {
+        let mut gather = lock(&self.all_gather);
+        gather.given.clear();
+        gather.is_open = all.iter().any(|one| matches!(one, Some((_, false))));
+        match all.into_iter().collect::<Option<Vec<Contribution>>>() {
             Some(all) => {
-                exchange.bytes = Arc::new(all.into_iter().map(|(bytes, _)| bytes).collect());
-                exchange.completed += 1;
+                gather.bytes = Arc::new(all.into_iter().map(|(bytes, _)| bytes).collect());
+                gather.completed += 1;
             }
-            None => exchange.is_open = false,
+            None => gather.is_open = false,
         }
-        drop(exchange);
+        drop(gather);
         self.changed.wake_all();
     }
 
-    /// Completes the next exchange, or asks the controller for the exchange with other processes, if all ranks of this
-    /// process have given or ended.
+    /// Once all ranks of this process have contributed or ended: completes the next all-gather, or asks the controller
+    /// to take part in the all-gather with other processes.
     fn offer(&self) {
-        match self.gifts(false) {
+        match self.contributions(false) {
             None => {}
             Some(_) if self.others => self.bell.ring(),
-            Some(all) => self.complete_exchange(all),
+            Some(all) => self.complete_all_gather(all),
         }
     }
 
-    /// Gives bytes to all ranks, and waits for the bytes of all ranks, in rank order. `is_last` is true, for all ranks
-    /// alike, in the last exchange of the stage.
+    /// Contributes bytes to the next all-gather, and waits for the bytes of all ranks, in rank order. `is_last` is
+    /// true, for all ranks alike, in the last all-gather of the stage.
     ///
     /// # Errors
-    /// `Stopped` if the stage is over, or if a rank has ended without a gift.
-    pub(crate) async fn exchange(
+    /// `Stopped` if the stage is over, or if a rank has ended without a contribution.
+    pub(crate) async fn all_gather(
         &self,
         lane: &Lane,
         idle: &BlockedCount,
@@ -260,18 +261,18 @@ impl StageRun {
         is_last: bool,
     ) -> Result<Arc<Vec<Vec<u8>>>, Stopped> {
         let before = {
-            let mut exchange = lock(&self.exchange);
-            if exchange.is_open {
-                exchange.given.insert(rank, (bytes, is_last));
+            let mut gather = lock(&self.all_gather);
+            if gather.is_open {
+                gather.given.insert(rank, (bytes, is_last));
             }
-            exchange.completed
+            gather.completed
         };
         self.offer();
         let look = || {
-            let exchange = lock(&self.exchange);
-            match exchange.completed > before {
-                true => Some(Ok(exchange.bytes.clone())),
-                false => (!exchange.is_open).then_some(Err(Stopped)),
+            let gather = lock(&self.all_gather);
+            match gather.completed > before {
+                true => Some(Ok(gather.bytes.clone())),
+                false => (!gather.is_open).then_some(Err(Stopped)),
             }
         };
         self.changed.until(lane, idle, look).await?
@@ -335,39 +336,39 @@ mod tests {
         assert_eq!(failed.proposed(), None);
     }
 
-    fn gift(run: &StageRun, rank: u32, text: &str, is_last: bool) {
+    fn contribute(run: &StageRun, rank: u32, text: &str, is_last: bool) {
         let bytes = text.as_bytes().to_vec();
-        lock(&run.exchange).given.insert(rank, (bytes, is_last));
+        lock(&run.all_gather).given.insert(rank, (bytes, is_last));
         run.offer();
     }
 
     #[test]
-    fn exchanges_follow_each_other_until_all_ranks_give_their_last_bytes() {
-        let run = run(2, false).with_exchanges(true);
+    fn all_gathers_follow_each_other_until_the_last() {
+        let run = run(2, false).with_all_gathers(true);
         for (i, is_last) in [false, true].into_iter().enumerate() {
-            gift(&run, 1, "b", is_last);
-            assert_eq!(run.completed_exchanges(), i as u64);
-            gift(&run, 0, "a", is_last);
-            assert_eq!(run.completed_exchanges(), i as u64 + 1);
-            assert_eq!(*lock(&run.exchange).bytes, [b"a", b"b"]);
-            assert_eq!(lock(&run.exchange).is_open, !is_last);
+            contribute(&run, 1, "b", is_last);
+            assert_eq!(run.completed_all_gathers(), i as u64);
+            contribute(&run, 0, "a", is_last);
+            assert_eq!(run.completed_all_gathers(), i as u64 + 1);
+            assert_eq!(*lock(&run.all_gather).bytes, [b"a", b"b"]);
+            assert_eq!(lock(&run.all_gather).is_open, !is_last);
         }
     }
 
     #[test]
-    fn a_rank_that_ends_without_a_gift_closes_the_exchanges() {
-        let alone = run(2, false).with_exchanges(true);
-        gift(&alone, 1, "b", false);
+    fn a_rank_that_ends_without_a_contribution_ends_the_all_gathers() {
+        let alone = run(2, false).with_all_gathers(true);
+        contribute(&alone, 1, "b", false);
         alone.end(0, StageDone::default());
-        assert!(!lock(&alone.exchange).is_open);
-        assert_eq!(alone.completed_exchanges(), 0);
+        assert!(!lock(&alone.all_gather).is_open);
+        assert_eq!(alone.completed_all_gathers(), 0);
         // With other processes, the controller takes part for the rank that ended.
-        let run = run(1, true).with_exchanges(true);
-        assert_eq!(run.gifts(false), None);
+        let run = run(1, true).with_all_gathers(true);
+        assert_eq!(run.contributions(false), None);
         run.end(0, StageDone::default());
-        assert_eq!(run.gifts(false), Some(vec![None]));
-        run.complete_exchange(vec![None, Some((vec![1], false))]);
-        assert_eq!(run.gifts(true), None);
+        assert_eq!(run.contributions(false), Some(vec![None]));
+        run.complete_all_gather(vec![None, Some((vec![1], false))]);
+        assert_eq!(run.contributions(true), None);
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Layout {
         })
     }
 
-    /// Kind of the bytes of the files.
+    /// Kind of content of the files at the start of the run.
     #[must_use]
     pub fn content(&self) -> Content {
         self.contents.1

@@ -412,7 +412,7 @@ pub struct TransferLoop {
     pub size: u64,
     /// Number of transfers of each rank in the stage.
     pub rounds: Rounds,
-    /// Number of transfers of a block. The blocks of an object are numbered; block s of a rank is its segment s.
+    /// Number of transfers in a block.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub block: u64,
     /// Whether all ranks share one object, in which block s of rank r is block number `s · ranks + r` of the object. If
@@ -472,7 +472,7 @@ impl TransferOrder {
 pub enum RankOrder {
     /// A random rank, at least as far from the transferring rank as the shift `owner`. Ranks may choose the same rank.
     Random {
-        /// Seed of the choices.
+        /// Seed of the random ranks.
         seed: u64,
     },
     /// A random permutation of the ranks.
@@ -532,9 +532,9 @@ impl StageWork {
         }
     }
 
-    /// Whether the ranks exchange bytes or wait for each other in the middle of the stage.
+    /// Whether the stage has all-gathers: exchanges of bytes between all ranks, or barriers.
     #[must_use]
-    pub fn needs_exchanges(&self) -> bool {
+    pub fn needs_all_gathers(&self) -> bool {
         match self {
             Self::Objects(_) => false,
             Self::Transfers(t) => t.barriers,

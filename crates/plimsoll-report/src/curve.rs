@@ -18,7 +18,7 @@ const ABOUT: &str = "The load line is the highest load that was valid with all m
                      overall response time is the area under mean response time over load, divided by the \
                      range of loads (2008 rule: over throughput, from the origin); only valid points count.";
 
-/// Sentence before the rules of the published suite.
+/// Sentence above the rules of the published suite in a report.
 const ABOUT_RULES: &str = "Rules of the published suite, for the points up to the highest valid load (the workload is an \
                            open equivalent, and the curve is never a SPEC result):";
 

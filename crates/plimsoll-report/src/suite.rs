@@ -1,4 +1,4 @@
-//! Report on an IO500-style suite: the phases, and the scores with the reasons why a score does not count.
+//! Report on an IO500-style suite: the phases, and the scores with the reasons why a score is invalid.
 
 pub mod files;
 
@@ -19,10 +19,10 @@ const ABOUT: &str = "The figure of a phase is over the time of the slowest rank.
 /// Statement that every report on a suite has once.
 const STYLE: &str = "IO500-style, not an IO500 result";
 
-/// Mark of a phase or score that does not count.
+/// Mark of an invalid phase or score.
 const INVALID: &str = " [INVALID]";
 
-/// The report on a suite.
+/// Report on a suite: scores, and a table of the phases.
 #[must_use]
 pub fn document(of: SeriesOf<'_, Suite>) -> Document {
     let suite = of.figures;
@@ -98,7 +98,7 @@ fn scores(suite: &Suite) -> impl Iterator<Item = (&'static str, &SuiteScore)> {
         .filter_map(|(tag, score)| Some((tag, score.as_ref()?)))
 }
 
-/// IO500's line of a score.
+/// Line of a score in IO500's form.
 fn score_line(tag: &str, score: &SuiteScore) -> String {
     let [bandwidth, metadata, total] =
         [score.bandwidth, score.metadata, score.total].map(suite_figure);
@@ -106,7 +106,7 @@ fn score_line(tag: &str, score: &SuiteScore) -> String {
     format!("[{tag}] Bandwidth {bandwidth} GiB/s : IOPS {metadata} kiops : TOTAL {total}{mark}")
 }
 
-/// IO500's line of a phase.
+/// Line of a phase in IO500's form.
 fn result_line(phase: &SuitePhase, result: &PhaseResult) -> String {
     let tag = match phase.group {
         ScoreGroup::Unscored => "[      ]",

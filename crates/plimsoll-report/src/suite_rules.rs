@@ -6,16 +6,17 @@ use plimsoll_plan::{Criteria, SourceKind};
 use plimsoll_results::{LoadCurve, SeriesOf, SeriesRun};
 use std::fmt;
 
-/// Minimum number of load points.
+/// Minimum number of load points of a curve.
 const MIN_POINTS: usize = 10;
 
 /// Maximum distance of a load from its even place, in percent of the distance between two even places.
 const MAX_SHIFT_PERCENT: f64 = 30.0;
 
-/// Length of the measured window in seconds.
+/// Published length of the measured window in seconds.
 const WINDOW_S: f64 = 300.0;
 
-/// Fraction of a length by which a measured length may be shorter: the clock is read a moment late or early.
+/// Fraction by which a measured window may be shorter than its planned length, because the clock is read a moment early
+/// or late.
 const LENGTH_TOLERANCE: f64 = 0.001;
 
 /// Minimum percentage of its scheduled operations that each process completes.
@@ -24,7 +25,7 @@ const PROCESS_PERCENT: f64 = 75.0;
 /// Minimum percentage of the scheduled operations that all processes together complete.
 const TOTAL_PERCENT: f64 = 95.0;
 
-/// Length of the warm-up of a workload in seconds.
+/// Published warm-up of a workload in seconds.
 fn warmup_s(workload: &str) -> f64 {
     match workload {
         "ai-image" => 900.0,
@@ -35,7 +36,7 @@ fn warmup_s(workload: &str) -> f64 {
 /// A rule of the suite, and whether a curve keeps the rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleCheck {
-    /// The rule, as a few words.
+    /// Name of the rule, such as `number of load points`.
     pub rule: &'static str,
     /// Whether the curve keeps the rule.
     pub holds: bool,
@@ -117,7 +118,7 @@ impl RuledPoints<'_> {
         }
     }
 
-    /// Even place of point *k* of *n* is *k*/*n* of the highest load.
+    /// Checks that each load is near its even place: point *k* of *n* has its place at *k*/*n* of the highest load.
     fn spacing(&self) -> RuleCheck {
         let loads = || self.points.iter().filter_map(|p| p.load);
         let step = loads().max().unwrap_or(0) as f64 / self.points.len() as f64;
@@ -128,7 +129,7 @@ impl RuledPoints<'_> {
         let (load, shift) = shifts.fold((0, 0.0), |worst, p| if p.1 > worst.1 { p } else { worst });
         RuleCheck {
             rule: "even spacing of the loads",
-            // Removes rounding errors.
+            // The summand 1e-9 absorbs rounding errors.
             holds: shift <= MAX_SHIFT_PERCENT + 1e-9,
             figures: match shift > 0.0 {
                 true => format!(
@@ -204,9 +205,9 @@ impl RuledPoints<'_> {
         )
     }
 
-    /// A rule on the lowest of a percentage that every point has. A point also keeps the rule if the point met the
-    /// criterion of the run with the same code, which excuses operations in flight at the end, and the criterion was
-    /// not looser than the rule.
+    /// Checks the percentage `percent` of each point against the minimum `required`. A point also keeps the rule if the
+    /// point met the run's criterion with the code `code`, which excuses operations in flight at the end, and the
+    /// criterion was at least as strict as the rule.
     fn rate(
         &self,
         rule: &'static str,

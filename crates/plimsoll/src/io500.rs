@@ -119,7 +119,7 @@ pub fn remove_made_dirs(series: &Series) {
         .into_iter()
         .flat_map(|suite| suite.made_dirs.iter().rev());
     for dir in made {
-        // A directory with files of others stays.
+        // A directory with foreign files stays.
         let _ = std::fs::remove_dir(dir);
     }
 }

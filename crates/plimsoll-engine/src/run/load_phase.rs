@@ -84,7 +84,7 @@ impl LoadPhaseSpec<'_, '_> {
             let pattern = plan.pattern().expect("only patterns have stages");
             let work = &pattern.stages[stage as usize].work;
             StageRun::new(stage, states, workers.len(), !team.is_alone(), bell.clone())
-                .with_exchanges(work.needs_exchanges())
+                .with_all_gathers(work.needs_all_gathers())
         });
         let limits = Limits {
             events: own_event_rate(plan, workers),
@@ -538,24 +538,24 @@ impl<'a> LoadPhase<'a> {
                     .fail_unnamed(e.to_string(), self.shared.clock.now());
             }
         }
-        self.exchange(false);
+        self.all_gather(false);
         let proposed = self.shared.stage.as_ref().and_then(StageRun::proposed);
         if let Some(rounds) = proposed {
             self.agree_on_rounds(rounds);
         }
     }
 
-    /// Exchanges the bytes of the ranks with the other processes, as long as the ranks of this process wait for an
-    /// exchange; with `even_early`, until the last exchange, in which ranks of this process may take no part.
-    fn exchange(&mut self, even_early: bool) {
+    /// Takes part in the all-gathers for which all ranks of this process have contributed or ended. With `even_early`,
+    /// takes part in all remaining all-gathers of the stage, in which ranks that have ended contribute nothing.
+    fn all_gather(&mut self, even_early: bool) {
         let Some(run) = self.shared.stage.as_ref() else {
             return;
         };
-        while let Some(mine) = run.gifts(even_early) {
-            match self.team.gather_at_all(mine) {
-                Ok(all) => run.complete_exchange(all.concat()),
+        while let Some(mine) = run.contributions(even_early) {
+            match self.team.all_gather(mine) {
+                Ok(all) => run.complete_all_gather(all.concat()),
                 Err(e) => {
-                    run.complete_exchange(vec![None]);
+                    run.complete_all_gather(vec![None]);
                     self.shared
                         .fail_unnamed(e.to_string(), self.shared.clock.now());
                 }

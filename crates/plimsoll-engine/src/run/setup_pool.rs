@@ -82,18 +82,18 @@ pub(crate) trait BulkTask: Sync {
     /// Executes the task for item `index`.
     async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError>;
 
-    /// The pool of contents from which the task writes; `None` for a task without writes.
+    /// Pool from which the task takes written bytes; `None` for a task without writes.
     fn content(&self) -> Option<&ContentPool> {
         None
     }
 }
 
-/// The pools of the contents that a Plan writes, one for each different content; clones share the pools.
+/// Content pools of a Plan, one for each kind of content; clones share the pools.
 #[derive(Clone)]
 pub(crate) struct ContentPools(Arc<[(Content, ContentPool)]>);
 
 impl ContentPools {
-    /// Fills the pools.
+    /// Fills a pool for each kind of content of the Plan.
     ///
     /// # Errors
     /// `ENOMEM` if the memory cannot be allocated.
@@ -103,7 +103,7 @@ impl ContentPools {
         Ok(Self(pools?))
     }
 
-    /// The pool of a content of the Plan.
+    /// Pool of a kind of content of the Plan.
     pub(crate) fn of(&self, content: Content) -> &ContentPool {
         let found = self.0.iter().find(|(of, _)| *of == content);
         &found.expect("each content of the Plan has a pool").1

@@ -273,8 +273,8 @@ impl<'a> RankTeam<'a> {
         all.into_iter().collect()
     }
 
-    /// The values of all ranks in rank order, at every rank.
-    pub(crate) fn gather_at_all<V: Serialize + DeserializeOwned>(
+    /// All-gather: the values of all ranks in rank order, at every rank.
+    pub(crate) fn all_gather<V: Serialize + DeserializeOwned>(
         &self,
         mine: V,
     ) -> Result<Vec<V>, EngineError> {

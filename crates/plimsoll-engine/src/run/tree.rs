@@ -58,7 +58,7 @@ impl BulkTask for MakeDirs<'_> {
 struct MakeFiles<'a> {
     id: FilesetId,
     layout: &'a Layout,
-    /// The contents of the files.
+    /// Pool of the bytes of the files.
     pool: &'a ContentPool,
     /// Stream from which the contents of the files are generated.
     content: Stream,

@@ -25,7 +25,7 @@ pub const ORIGINAL_FILE: &str = "config-orig.ini";
 /// Name of IO500's phase that only takes the time, after the easy writing phases.
 const TIMESTAMP: &str = "timestamp";
 
-/// Phase before which IO500 takes the time, in both modes.
+/// Phases that follow IO500's time stamp: the first in the extended mode, the second in the standard mode.
 const FIRST_AFTER_TIMESTAMP: [&str; 2] = ["find-easy", "ior-hard-write"];
 
 /// Columns of mdtest's file for each rank, without the columns of the rank and the number of items.
@@ -43,7 +43,7 @@ const MDTEST_COLUMNS: [&str; 11] = [
     "Tree removal",
 ];
 
-/// The phases that have ended, with their results; each with whether IO500 takes the time before the phase.
+/// Phases that have ended, each with its result, and whether IO500's time stamp precedes the phase.
 fn ended(suite: &Suite) -> impl Iterator<Item = (bool, &SuitePhase, &PhaseResult)> {
     let first = |p: &&SuitePhase| FIRST_AFTER_TIMESTAMP.contains(&p.name.as_str());
     let first = suite.phases.iter().find(first).map(|p| p.name.as_str());
@@ -155,7 +155,7 @@ fn section(
     }
 }
 
-/// Appends the figures of a phase beside its score.
+/// Appends the figures of a phase besides its score: the rate at the stonewall, and the files that a search found.
 fn figures(out: &mut String, phase: &SuitePhase, run: &SeriesRun, ranks: u32) {
     let Some(figures) = &run.phase else { return };
     if let (true, Some(seconds), Some(rounds)) = (
@@ -193,7 +193,8 @@ fn local(stamp: &str, seconds: f64) -> String {
     zoned.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// The phase as a command: the pattern of `plimsoll md` with the options of the phase.
+/// Command line of `plimsoll md` with the pattern and the options of the phase, and in parentheses the stages of the
+/// phase.
 #[must_use]
 pub fn command(plan: &Plan) -> String {
     let options: Vec<&str> = plan.source.text.lines().collect();
@@ -331,9 +332,9 @@ pub struct Checked {
     pub config_hash: Option<String>,
     /// Stated checksum of the scores.
     pub score_hash: Option<String>,
-    /// Recomputed checksum of the scores, if the scores count.
+    /// Recomputed checksum of valid scores.
     pub valid: String,
-    /// Recomputed checksum of the scores, if the scores are invalid.
+    /// Recomputed checksum of the same scores with the mark of an invalid result.
     pub invalid: String,
     /// Stated scores that the figures of the phases contradict, each with the recomputed score.
     pub differences: Vec<String>,

@@ -7,7 +7,6 @@ use plimsoll_plan::{Pattern, ScoreGroup, StageWork};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a GiB.
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// An IO500-style suite as a series: a run for each phase, on files that the phases share.
@@ -25,7 +24,7 @@ pub struct Suite {
     pub version: String,
     /// Data directory, in which the phases make their files.
     pub data_dir: String,
-    /// URL of the target, without changes for single phases.
+    /// URL of the target as given on the command line.
     pub target: String,
     /// Number of ranks: processes, or in virtual time workers of one process.
     pub pattern_ranks: u32,
@@ -61,7 +60,7 @@ pub struct Suite {
     pub extended_score: Option<SuiteScore>,
 }
 
-/// A phase of a suite.
+/// Phase of a suite with its rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuitePhase {
     /// Name of the phase, such as `ior-easy-write`.
@@ -79,7 +78,7 @@ pub struct SuitePhase {
     pub not_run: Option<String>,
 }
 
-/// Result of a phase.
+/// Result of a phase: figure, time, and the reasons why the phase is invalid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseResult {
     /// Name of the phase.
@@ -89,20 +88,22 @@ pub struct PhaseResult {
     pub figure: f64,
     /// Time of the slowest rank in seconds; 0 for a phase that was not run.
     pub time_s: f64,
-    /// Sentences on why the phase does not count; empty for a phase that counts.
+    /// Reasons why the phase is invalid, each a sentence; empty for a valid phase.
     pub reasons: Vec<String>,
 }
 
-/// Score of a suite.
+/// Scores of a suite, with the reasons why the scores are invalid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SuiteScore {
-    /// Geometric mean of the phases of bandwidth, in GiB per second; 0 without such a phase.
+    /// Bandwidth score: geometric mean of the figures of the bandwidth phases in GiB per second; 0 without such a
+    /// phase.
     pub bandwidth: f64,
-    /// Geometric mean of the phases of metadata, in thousands of operations per second; 0 without such a phase.
+    /// Metadata score: geometric mean of the figures of the metadata phases in thousands of operations per second; 0
+    /// without such a phase.
     pub metadata: f64,
-    /// Square root of the product of both means.
+    /// Total score: square root of the product of bandwidth score and metadata score.
     pub total: f64,
-    /// Sentences on why the score does not count; empty for a score that counts.
+    /// Reasons why the scores are invalid, each a sentence; empty for valid scores.
     pub reasons: Vec<String>,
     /// IO500's checksum over the figures of the phases and the score, in hexadecimal digits.
     pub hash: String,
@@ -198,7 +199,7 @@ fn matches_of(pattern: &Pattern, stage: &Stage) -> Option<u64> {
 }
 
 impl SuitePhase {
-    /// Whether the phase is run.
+    /// Whether the suite runs the phase.
     #[must_use]
     pub fn runs(&self) -> bool {
         self.not_run.is_none()
@@ -213,7 +214,7 @@ impl SuitePhase {
         }
     }
 
-    /// Figure of the phase from the figures of its run.
+    /// Figure of the phase in the unit [`Self::unit`], from the figures of the phase's run.
     #[must_use]
     pub fn figure(&self, figures: &PhaseFigures) -> f64 {
         match self.name.starts_with("ior") {
@@ -234,7 +235,7 @@ impl SuiteScore {
         [bandwidth, metadata, (bandwidth * metadata).sqrt()]
     }
 
-    /// Whether the score counts.
+    /// Whether the scores are valid.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.reasons.is_empty()
@@ -423,7 +424,7 @@ impl Strategy for Suite {
         self.score = score;
     }
 
-    /// The figures of a suite count if its scores count.
+    /// A suite is valid if all its scores are valid.
     fn is_valid(&self, _: &[SeriesRun]) -> bool {
         let scores = [&self.score, &self.extended_score];
         self.score.is_some() && scores.into_iter().flatten().all(SuiteScore::is_valid)

@@ -28,7 +28,7 @@ struct Setting {
     span: Span,
 }
 
-/// Values of a configuration, of which the problems are reported with their place.
+/// Checks of a configuration, which collect the refused values with their places in the file.
 pub(super) struct Checks<'a> {
     config: &'a Config,
     problems: Vec<Problem>,
@@ -56,7 +56,7 @@ impl Config {
             section: None,
         };
         for (line, span) in ini::lines(text, 0) {
-            // Each problem is reported; the next line is parsed all the same.
+            // The parser continues after a problem, and reports several problems of a file.
             let _ = parser.line(line, span, text);
         }
         match parser.problems.is_empty() {
@@ -139,7 +139,7 @@ impl Config {
         self.value(place, key)
     }
 
-    /// Whether a flag is set.
+    /// Whether a key has the value `TRUE`.
     pub(super) fn flag(&self, section: &str, key: &str) -> bool {
         self.get(section, key) == Some("TRUE")
     }
@@ -202,10 +202,10 @@ impl Checks<'_> {
         });
     }
 
-    /// The problems as an error.
+    /// Returns an error if a value was refused.
     ///
     /// # Errors
-    /// The diagnostics, if there are problems.
+    /// Diagnostics of the refused values.
     pub(super) fn end(self) -> Result<(), Diagnostics> {
         match self.problems.is_empty() {
             true => Ok(()),
@@ -220,7 +220,7 @@ impl Checks<'_> {
 struct Parser {
     config: Config,
     problems: Vec<Problem>,
-    /// Section of the settings that follow; `None` before the first section, and after an unknown section.
+    /// Section of the current line; `None` before the first section, and in an unknown section.
     section: Option<(usize, &'static SectionSpec)>,
 }
 
@@ -293,7 +293,7 @@ impl Parser {
         }
     }
 
-    /// The value in IO500's spelling.
+    /// Value of a key in IO500's spelling, such as `TRUE` for `1`.
     fn formed(&mut self, key: &Key, value: String, span: Span) -> Result<String, Reported> {
         let expected = match key.form {
             Form::Text => return Ok(value),

@@ -3,7 +3,6 @@
 /// Form of the value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Any text.
     Text,
     /// `TRUE` or `FALSE`.
     Flag,
@@ -13,7 +12,7 @@ pub(super) enum Form {
     Decimal,
 }
 
-/// A key of a section.
+/// Key of a section, with the form and the default of its value.
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) name: &'static str,

@@ -13,7 +13,7 @@ pub enum Mode {
     Extended,
 }
 
-/// A phase of IO500.
+/// Phase of IO500 with its rules.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Phase {
     /// Name of the phase, which is also the name of its section.
@@ -70,7 +70,7 @@ const fn workbench(name: &'static str, group: ScoreGroup) -> Phase {
     }
 }
 
-/// All phases.
+/// Phases of both modes, in IO500's order.
 pub const PHASES: &[Phase] = &[
     writes("ior-easy-write", "ior-easy", ScoreGroup::Bandwidth),
     writes("mdtest-easy-write", "mdtest-easy", ScoreGroup::Metadata),

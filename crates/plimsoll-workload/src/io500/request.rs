@@ -47,11 +47,11 @@ pub struct Circumstances {
 pub struct Earlier {
     /// Rounds that each rank completed: files of mdtest, transfers of IOR.
     pub rounds: u64,
-    /// Score of the phase: kIOPS or GiB/s.
+    /// Figure of the phase in kIOPS or GiB/s.
     pub rate: f64,
 }
 
-/// A configuration in its circumstances, without unsupported options.
+/// Checked configuration of a run, with only supported options.
 #[derive(Debug, Clone)]
 pub struct Request {
     config: Config,
@@ -63,7 +63,7 @@ pub struct Request {
 pub type EarlierPhases<'a> = &'a dyn Fn(&str) -> Option<Earlier>;
 
 impl Request {
-    /// Checks a configuration.
+    /// Checks that Plimsoll supports the options of a configuration.
     ///
     /// # Errors
     /// The options that Plimsoll does not support, with their places.
@@ -116,7 +116,7 @@ impl Request {
         })
     }
 
-    /// Stonewall of the writing phases.
+    /// Time after which no rank of a writing phase begins further work.
     #[must_use]
     pub fn stonewall(&self) -> Duration {
         let seconds = self.config.whole("debug", "stonewall-time");
@@ -129,13 +129,13 @@ impl Request {
         self.config.get("debug", "pause-dir")
     }
 
-    /// The configuration.
+    /// Configuration of the run, with the text of the file.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The circumstances.
+    /// Ranks, target and data directory of the run.
     #[must_use]
     pub fn circumstances(&self) -> &Circumstances {
         &self.at
@@ -167,7 +167,7 @@ impl Request {
         }
     }
 
-    /// Reasons in the configuration for which no score of the run counts.
+    /// Reasons in the configuration that make every score of the run invalid.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         let (stonewall, least) = (self.stonewall().as_secs(), self.least().as_secs());
@@ -433,7 +433,7 @@ impl Request {
     }
 }
 
-/// Phase whose files a search matches.
+/// Name of the phase whose files a search matches.
 const SEARCH_MAKER: &str = "mdtest-hard-write";
 
 /// Part of a name that the searches match, as `*01*`.
@@ -443,7 +443,7 @@ const SEARCHED_NAME: &str = "01";
 const RANDOM_READ_BYTES: u64 = 4096;
 const MOST_RANDOM_READS: u64 = 10_000_000;
 
-/// Phase of random reads.
+/// Name of the phase with random reads.
 const RANDOM_READS: &str = "ior-rnd4K-easy-read";
 
 /// Iterations of MD-Workbench's benchmark, of which the last counts.
@@ -452,7 +452,7 @@ const BENCH_ITERATIONS: u32 = 2;
 /// Option of the POSIX interface that bypasses the page cache.
 const DIRECT: &str = "--posix.odirect";
 
-/// Refuses what Plimsoll does not support.
+/// Refuses the options that Plimsoll does not support, each at its place in the file.
 fn check(config: &Config, mode: Mode, at: &Circumstances, checks: &mut Checks<'_>) {
     check_apis(config, checks);
     check_global(config, checks);

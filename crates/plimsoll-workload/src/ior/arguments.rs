@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Write; with neither -w nor -r, the tasks write and then read
     #[arg(short = 'w', help_heading = "Access")]
     pub write: bool,
-    /// Read
+    /// Read; with neither -w nor -r, the tasks write and then read
     #[arg(short = 'r', help_heading = "Access")]
     pub read: bool,
     /// Shuffle the transfers; twice, access blocks at random
@@ -51,7 +51,7 @@ pub struct Arguments {
         help_heading = "Access"
     )]
     pub reorder_seed: Option<i64>,
-    /// Seed of the contents [default: 1]
+    /// Seed of the contents of the files [default: 1]
     #[arg(short = 'G', value_name = "N", help_heading = "Access")]
     pub signature: Option<u64>,
 
@@ -154,7 +154,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// The refusal of the first given option, as one sentence; `None` if none is given.
+    /// Refusal of the first refused option on the command line, as one sentence; `None` without such an option.
     pub(super) fn reason(&self) -> Option<String> {
         let all = [
             (

@@ -9,7 +9,7 @@ use plimsoll_measure::RankStage;
 use plimsoll_plan::{Bytes, Plan, Stage, StageWork, TransferLoop, TransferOrder};
 use std::fmt::Write;
 
-/// Bytes of a MB in IOR's lines.
+/// Bytes of a MB, the unit of IOR's second bandwidth in the lines `Max Write:` and `Max Read:`.
 const MB: f64 = 1e6;
 
 /// Formats the output lines of one run.
@@ -19,7 +19,7 @@ pub struct Report<'a> {
     plan: &'a Plan,
 }
 
-/// Figures of a phase.
+/// Figures of a phase in IOR's table.
 struct Phase {
     bytes: f64,
     /// Times of the slowest task, in seconds: the open, the transfers, the close, and all together.

@@ -10,7 +10,7 @@ use plimsoll_plan::{
     Rounds, Stage, StageWork, TransferLoop, pattern_names,
 };
 
-/// Names of the stages.
+/// Names of the stages, which are also IOR's names of the phases.
 pub(super) const WRITE: &str = "write";
 pub(super) const READ: &str = "read";
 const REMOVE: &str = "remove";

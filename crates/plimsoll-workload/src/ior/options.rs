@@ -7,11 +7,11 @@ use plimsoll_plan::{RankOrder, RankShift, Stonewall, TransferOrder};
 /// The options of `plimsoll ior`, complete and without contradictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Bytes of a block.
+    /// Size of a block in bytes.
     pub block_size: u64,
-    /// Bytes of a transfer, which divide the block's.
+    /// Size of a transfer in bytes, a divisor of the block size.
     pub transfer_size: u64,
-    /// Blocks of each task.
+    /// Number of segments, which is the number of blocks of each task.
     pub segments: u64,
     /// Whether each task has a file of its own.
     pub file_per_proc: bool,
@@ -35,7 +35,7 @@ pub struct Options {
     pub place: Place,
     /// The target's URL.
     pub target: String,
-    /// Seed of the contents.
+    /// Seed of the contents of the files.
     pub seed: u64,
     /// The parsed command line.
     pub arguments: Arguments,
@@ -49,7 +49,7 @@ pub struct Reorder {
 }
 
 impl Reorder {
-    /// The choice in a repetition, which is numbered from 0. A negative seed changes with each repetition.
+    /// Choice of the writers in a repetition, numbered from 0. A negative seed changes with each repetition.
     #[must_use]
     pub fn in_repetition(self, repetition: u32) -> RankOrder {
         let seed = match self.seed < 0 {
@@ -162,7 +162,7 @@ impl Options {
 /// Maximum number of repetitions; each phase of a repetition has results of its own.
 const MAX_REPETITIONS: u32 = 1000;
 
-/// Bytes of a block and of a transfer.
+/// Sizes of a block and of a transfer in bytes.
 fn sizes(args: &Arguments) -> Result<(u64, u64), String> {
     let (block, transfer) = (
         args.block_size.unwrap_or(1 << 20),

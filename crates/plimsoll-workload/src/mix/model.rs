@@ -131,7 +131,7 @@ pub struct ComponentContent {
 }
 
 impl ComponentContent {
-    /// The content with the missing keys of `common`.
+    /// Content of the component: its own keys, and the keys of `common` for missing keys.
     #[must_use]
     pub fn over(&self, common: Content) -> Content {
         Content {

@@ -15,7 +15,7 @@ use plimsoll_series::Communicator;
 use plimsoll_workload::io500::{Circumstances, Config, Earlier, PHASES, Request};
 use std::path::{Path, PathBuf};
 
-/// Runs the phases, or does what an option asks instead.
+/// Runs the phases; with `--verify`, `--cleanup` or `--dry-run`, runs no phase.
 pub fn run(args: &Io500Args) -> Result<Exit, CommandError> {
     if let Some(result) = &args.verify {
         return verify(&config(args)?, result);
@@ -165,7 +165,7 @@ fn suite(args: &Io500Args, request: &Request) -> Result<Suite, CommandError> {
     })
 }
 
-/// A path of the configuration for a series that may be resumed from another directory.
+/// Absolute path of a path in the configuration, because the series may be resumed from another directory.
 fn absolute(path: &str) -> Result<String, CommandError> {
     let path = std::path::absolute(path)
         .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;

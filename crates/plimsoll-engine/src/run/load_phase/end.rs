@@ -44,14 +44,14 @@ impl LoadPhase<'_> {
         if self.shared.stage.is_none() || self.all_ended > 0 {
             return;
         }
-        // Every process makes the collective calls of a stage in the same order: the first exchange, the agreement on
-        // the rounds, and the other exchanges.
+        // Every process makes the collective calls of a stage in the same order: the first all-gather, the agreement on
+        // the rounds, and the other all-gathers.
         let run = self.shared.stage.as_ref();
-        if run.is_some_and(|run| run.completed_exchanges() == 0) {
-            self.exchange(true);
+        if run.is_some_and(|run| run.completed_all_gathers() == 0) {
+            self.all_gather(true);
         }
         self.agree_on_rounds(0);
-        self.exchange(true);
+        self.all_gather(true);
         if let Err(e) = self.team.barrier() {
             self.trouble.get_or_insert(e);
         }

@@ -25,14 +25,14 @@ impl MixState {
         self.with_probability(self.program.mix.flags.direct_percent)
     }
 
-    /// Draws the advice about a data file that is opened.
+    /// Draws the advice that the kernel gets when a data file is opened.
     fn draw_advice(&mut self) -> Option<AccessAdvice> {
         let advice = self.program.mix.flags.fadvise?;
         self.with_probability(advice.sequential)
             .then_some(AccessAdvice::Sequential)
     }
 
-    /// Draws whether a data file that is closed is advised as not needed.
+    /// Draws whether the kernel is advised, when a data file is closed, that the pages of the file are not needed.
     fn draw_unneeded(&mut self) -> bool {
         let advice = self.program.mix.flags.fadvise;
         advice.is_some_and(|advice| self.with_probability(advice.dontneed))

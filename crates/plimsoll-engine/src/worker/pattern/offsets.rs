@@ -3,7 +3,7 @@
 use crate::permutation::Permutation;
 use plimsoll_plan::{RankOrder, Stream, TransferLoop, TransferOrder};
 
-/// Rank whose object, or part of the shared object, the rank `rank` transfers.
+/// Rank whose object the rank `rank` transfers; in a shared object, rank whose part is transferred.
 pub(crate) fn owner_of(work: &TransferLoop, rank: u32, ranks: u32) -> u32 {
     match work.reorder {
         None => work.owner.of(rank, 0, ranks),
@@ -23,7 +23,7 @@ pub(crate) fn owner_of(work: &TransferLoop, rank: u32, ranks: u32) -> u32 {
 /// Offsets of the transfers of a rank, as a function of the transfer's number.
 pub(super) struct Offsets {
     size: u64,
-    /// Number of transfers of a block.
+    /// Number of transfers in a block.
     block: u64,
     /// Number of ranks that share the object; 1 if each rank has its own.
     ranks: u64,

@@ -7,7 +7,7 @@ use plimsoll_target::{Attributes, EntryKind, OpError, Session};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of bytes of names that a rank gives to other ranks to be statted.
+/// Maximum number of bytes of file names that a rank hands over to other ranks, which stat the files.
 const MAX_GIVEN_BYTES: usize = 16 << 20;
 
 /// Error of a comparison with the time of a file's last change, on a target that returns no such time.
@@ -20,7 +20,7 @@ struct Candidates {
     names: Vec<Vec<u8>>,
 }
 
-/// The criteria of a search, with the reference time resolved.
+/// Criteria of a search for size and time of change; the reference time is in nanoseconds since 1970.
 struct Criteria {
     size: Option<u64>,
     since_ns: Option<i64>,
@@ -53,19 +53,19 @@ impl<S: Session> Rank<'_, S> {
             for dir in level.into_iter().skip(first).step_by(step) {
                 self.list_dir(work, dir, &mut below, &mut found).await?;
             }
-            level = self.exchange(&below, false).await?.concat();
+            level = self.all_gather(&below, false).await?.concat();
         }
         let names = |all: &[Candidates]| all.iter().map(|c| c.names.len() as u64).sum::<u64>();
         if !work.needs_stat() {
             self.done.matches = Some(names(&found));
-            self.exchange(&Vec::<Candidates>::new(), true).await?;
+            self.all_gather(&Vec::<Candidates>::new(), true).await?;
             return Ok(());
         }
         let mine = (names(&found), givable(&found));
-        let counts = self.exchange(&mine, false).await?;
+        let counts = self.all_gather(&mine, false).await?;
         let shares = Shares::new(&counts);
         let given = split_off(&mut found, shares.surplus(self.rank as usize));
-        let given = self.exchange(&given, true).await?.concat();
+        let given = self.all_gather(&given, true).await?.concat();
         let taken = shares.taken(self.rank as usize);
         let given = given
             .iter()
@@ -80,15 +80,15 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// Gives a value to all ranks, and returns the values of all ranks in rank order.
-    pub(super) async fn exchange<V: Serialize + for<'de> Deserialize<'de>>(
+    /// All-gather: contributes a value, and returns the values of all ranks in rank order.
+    pub(super) async fn all_gather<V: Serialize + for<'de> Deserialize<'de>>(
         &mut self,
         mine: &V,
         is_last: bool,
     ) -> Result<Vec<V>, WorkerExit> {
         let bytes = postcard::to_allocvec(mine).expect("names and numbers can be serialised");
         let (lane, idle) = (&self.context.lane, &self.shared.idle);
-        let all = self.run.exchange(lane, idle, self.rank, bytes, is_last);
+        let all = self.run.all_gather(lane, idle, self.rank, bytes, is_last);
         let all = all.await?;
         let parsed = all.iter().map(|bytes| postcard::from_bytes(bytes));
         Ok(parsed
@@ -96,7 +96,7 @@ impl<S: Session> Rank<'_, S> {
             .expect("ranks of one version serialise alike"))
     }
 
-    /// The reference time of the search in nanoseconds since 1970, untimed.
+    /// Reference time of the search in nanoseconds since 1970; the stat of the reference file is not measured.
     async fn reference(&mut self, work: &TreeSearch) -> Result<Option<i64>, WorkerExit> {
         let Some(path) = &work.changed_since else {
             return Ok(None);
@@ -216,17 +216,17 @@ fn split_off(found: &mut Vec<Candidates>, mut count: u64) -> Vec<Candidates> {
     given
 }
 
-/// The division of the names to stat between the ranks: a rank with more names than the mean gives the names above the
+/// Division of the files to stat between the ranks: a rank with more names than the mean hands over the names above the
 /// mean to ranks with fewer names.
 struct Shares {
-    /// For each rank, the number of names that the rank gives.
+    /// Number of names that each rank hands over.
     surplus: Vec<u64>,
-    /// For each rank, the number of names that the rank takes.
+    /// Number of names that each rank takes over.
     taken: Vec<u64>,
 }
 
 impl Shares {
-    /// The shares of ranks with, for each rank, the number of its names and the number of names that it can give.
+    /// Shares from the number of names of each rank, and the number of names that the rank can hand over.
     fn new(counts: &[(u64, u64)]) -> Self {
         let (all, ranks) = (counts.iter().map(|c| c.0).sum::<u64>(), counts.len() as u64);
         let mean = |rank: usize| all / ranks + u64::from((rank as u64) < all % ranks);
@@ -248,7 +248,7 @@ impl Shares {
         self.surplus[rank]
     }
 
-    /// The numbers of the names that a rank takes, among the names that all ranks give.
+    /// Range of the names that a rank takes over, in the list of the names that all ranks hand over.
     fn taken(&self, rank: usize) -> std::ops::Range<usize> {
         let before: u64 = self.taken[..rank].iter().sum();
         before as usize..(before + self.taken[rank]) as usize

@@ -45,7 +45,8 @@ impl<S: Session> Rank<'_, S> {
         closed.map(|_| ())
     }
 
-    /// The transfers, after all ranks have opened and before any rank closes its object, if the work has barriers.
+    /// Executes the transfers; with barriers, after all ranks have opened their objects and before any rank closes its
+    /// object.
     async fn between_barriers(
         &mut self,
         work: &TransferLoop,
@@ -54,17 +55,17 @@ impl<S: Session> Rank<'_, S> {
         handle: &S::Handle,
     ) -> Result<(), WorkerExit> {
         if work.barriers {
-            self.exchange(&(), false).await?;
+            self.all_gather(&(), false).await?;
         }
         self.body(work, owner, total, handle).await?;
         if work.barriers {
-            self.exchange(&(), true).await?;
+            self.all_gather(&(), true).await?;
         }
         Ok(())
     }
 
-    /// The size in bytes that the object has, or will have: for a write after `total` transfers of each rank, otherwise
-    /// as the last stage before has written the object; if no stage before wrote, as after `total` transfers.
+    /// Size of the object in bytes. Of a write: the size after `total` transfers of each rank. Of a read: the size that
+    /// the last writing stage left; without such a stage, the size after `total` transfers.
     fn planned(&self, work: &TransferLoop, owner: u32, total: u64) -> u64 {
         let before = &self.pattern.stages[..self.run.stage as usize];
         let mut writes = before.iter().rev().filter_map(|stage| match &stage.work {
@@ -86,8 +87,8 @@ impl<S: Session> Rank<'_, S> {
             .saturating_mul(u64::from(ranks))
     }
 
-    /// The offsets of the transfers. Blocks at random block numbers stay within the size of the open object, or, when
-    /// writing, within the size that the object will have.
+    /// Offsets of the transfers. Random block numbers of a read stay within the size of the open object; random block
+    /// numbers of a write stay within the size that the object will have.
     async fn offsets(
         &mut self,
         work: &TransferLoop,

@@ -40,7 +40,7 @@ pub(crate) struct LoweredPattern {
     pub(crate) parameters: Vec<Parameter>,
 }
 
-/// Properties of a Plan beside its pattern.
+/// Properties of a Plan besides the pattern.
 pub(crate) struct PlanFacts<'a> {
     pub(crate) name: &'a str,
     pub(crate) place: &'a Place,
@@ -60,7 +60,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
     lower_part(options, ranks, position, None)
 }
 
-/// Some stages of a pattern, as a run of their own among runs that share the files of the pattern.
+/// Stages of a pattern that form a run of their own; several such runs share the files of the pattern.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     /// Names of the stages that the run measures.
