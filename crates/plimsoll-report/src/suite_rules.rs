@@ -219,7 +219,7 @@ impl RuledPoints<'_> {
             .metric()
             .is_some_and(|m| of(&m.criteria) >= required);
         let met = |p: &SeriesRun| p.criteria.iter().any(|c| c.code == code && c.met);
-        let keeps = |p: &SeriesRun| percent(p).is_some_and(|it| it >= required) || strict && met(p);
+        let keeps = |p: &SeriesRun| percent(p).is_some_and(|percent| percent >= required) || strict && met(p);
         let lowest = self
             .points
             .iter()
@@ -229,8 +229,8 @@ impl RuledPoints<'_> {
             rule,
             holds: self.points.iter().all(|p| keeps(p)),
             figures: match lowest {
-                Some((it, load)) => {
-                    format!("lowest {it:.1} %, at load {load}; {required} % are required")
+                Some((percent, load)) => {
+                    format!("lowest {percent:.1} %, at load {load}; {required} % are required")
                 }
                 None => format!("without a schedule; {required} % are required"),
             },

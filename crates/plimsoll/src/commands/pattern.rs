@@ -1,0 +1,332 @@
+//! Runs of a pattern by ranks, with the output lines of another tool: `md` and `ior`.
+
+use super::run::{self, target_of};
+use crate::cli::{Format, RankArgs};
+use crate::communicator::{join_pattern, stop_on_interrupt};
+use crate::console::{self, Stream};
+use crate::console_host::ConsoleHost;
+use crate::exit::{CommandError, Exit};
+use crate::output_options::OutputOptions;
+use crate::{io_choice, workload};
+use plimsoll_engine::{ClockKind, Event, Observer, Outcome, PhaseInfo, Settings, Stop};
+use plimsoll_measure::{OpTotals, RankStage};
+use plimsoll_plan::{Failure, Plan};
+use plimsoll_report::terminal;
+use plimsoll_results::{Run, RunDir, RunWriter, Verdict};
+use plimsoll_series::events::{EventSpec, check_phases};
+use plimsoll_series::{
+    Conductor, RunConfig, RunContext, RunFacts, SeriesError, Written, outcome_or_refusal,
+    refuse_results_among_files,
+};
+use plimsoll_workload::md::LatencyFiles;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A tool whose options define the pattern, and whose lines the run prints.
+pub(super) trait Tool {
+    /// URL of the target.
+    fn target(&self) -> &str;
+
+    /// Whether the report is printed only for a run that is not valid.
+    fn is_quiet(&self) -> bool {
+        false
+    }
+
+    /// Lines before the first stage.
+    fn head(&self, plan: &Plan) -> String;
+
+    /// Lines of a completed stage, from the number of the stage, the ranks, and the rows merged over all ranks.
+    fn stage(&self, plan: &Plan, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String;
+
+    /// Lines after the last stage, from the results of the ranks in each completed stage.
+    fn end(&self, plan: &Plan, elapsed: Duration, done: &[Vec<RankStage>]) -> String;
+
+    /// Writes the files of the tool after the run.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn write(&self, plan: &Plan, run: &Run, done: &[Vec<RankStage>]) -> Result<(), CommandError> {
+        let _ = (plan, run, done);
+        Ok(())
+    }
+}
+
+/// Outputs of a run that rank 0 prepares before the run.
+pub(super) struct Outputs {
+    writer: RunWriter,
+    started: SystemTime,
+    /// Files for the time of every operation.
+    pub(super) latency: Option<LatencyFiles>,
+    /// Warning after the first lines of the tool, or nothing.
+    pub(super) warning: &'static str,
+}
+
+impl Outputs {
+    /// Creates the results directory below `root`.
+    ///
+    /// # Errors
+    /// If the directory cannot be created, or would be among the files of the run.
+    pub(super) fn new(root: &Path, target: &str, plan: &Plan) -> Result<Self, CommandError> {
+        let settings = settings(target, plan);
+        refuse_results_among_files(root, plan, &settings.target)?;
+        let started = SystemTime::now();
+        let writer = RunWriter::create(root, plan, started, settings.clock(), None);
+        Ok(Self {
+            writer: writer.map_err(|e| SeriesError::results_path(&e))?,
+            started,
+            latency: None,
+            warning: "",
+        })
+    }
+}
+
+/// Engine settings for a Plan on the target of a URL.
+pub(super) fn settings(target: &str, plan: &Plan) -> Settings {
+    Settings {
+        target: io_choice::target_of(target, plan),
+        ..Settings::default()
+    }
+}
+
+/// Checks the options for ranks before the Plan for `ranks` ranks is made.
+///
+/// # Errors
+/// If the target or its clock does not allow an option.
+pub(super) fn check_ranks(args: &RankArgs, target: &str, ranks: u32) -> Result<(), CommandError> {
+    args.check_target(target)?;
+    if plimsoll_target::clock(target) == ClockKind::Real {
+        return Ok(());
+    }
+    plimsoll_ranks::check_processes(ranks).map_err(CommandError::usage)?;
+    if args.per_rank && ranks > 1 {
+        return Err(CommandError::usage(
+            "--per-rank: in virtual time the ranks share one process; `stages` of run.json has the \
+             figures of each",
+        ));
+    }
+    Ok(())
+}
+
+/// Adapts a Plan to its target, and checks the options for ranks and the events that depend on the Plan.
+///
+/// # Errors
+/// If the Plan lacks the phase of an event, or the access to files does not allow an option.
+pub(super) fn adapted(
+    mut plan: Plan,
+    args: &RankArgs,
+    target: &str,
+    events: &[EventSpec],
+) -> Result<Plan, CommandError> {
+    workload::add_rows_of_target(&mut plan, target);
+    let target = io_choice::target_of(target, &plan);
+    args.check_io(&target)?;
+    check_phases(events, &plan, &target).map_err(CommandError::usage)?;
+    Ok(plan)
+}
+
+/// Connects the ranks and runs the pattern. `target` is the URL of the target; `None` if the options are invalid, which
+/// rank 0 reports once the ranks are connected. `prepare` makes the Plan for a number of ranks, and the outputs, at rank
+/// 0; `tool` makes the tool and the events, at every rank.
+pub(super) fn run(
+    (args, format): (&RankArgs, Format),
+    target: Option<&str>,
+    prepare: impl FnOnce(u32) -> Result<(Plan, Outputs), CommandError>,
+    tool: impl FnOnce() -> Result<(Box<dyn Tool>, Vec<EventSpec>), CommandError>,
+) -> Result<Exit, CommandError> {
+    let (communicator, ranks) = join_pattern(args, target)?;
+    let mut outputs = None;
+    let plan: Plan = communicator.run_on_root_and_broadcast(|| {
+        let (plan, prepared) = prepare(ranks)?;
+        outputs = Some(prepared);
+        Ok::<_, CommandError>(plan)
+    })?;
+    let (tool, events) = tool()?;
+    let settings = settings(tool.target(), &plan);
+    let config = RunConfig {
+        plan,
+        target: target_of(&settings.target),
+        interval_s: settings.interval.as_secs_f64(),
+        holds: false,
+    };
+    let output = OutputOptions {
+        format,
+        quiet: tool.is_quiet(),
+        live: false,
+        per_rank: args.per_rank,
+    };
+    let host = ConsoleHost::of_series(&output, stop_on_interrupt(&communicator)?, 1);
+    let context = RunContext {
+        per_rank: output.per_rank,
+        events,
+        ..RunContext::new(&communicator, &host)
+    };
+    match outputs {
+        Some(outputs) => run_as_root(&context, &output, &config, &*tool, outputs),
+        None => {
+            context.run_as_member(&config)?;
+            Ok(Exit::Valid)
+        }
+    }
+}
+
+fn run_as_root(
+    context: &RunContext<'_>,
+    output: &OutputOptions,
+    config: &RunConfig,
+    tool: &dyn Tool,
+    outputs: Outputs,
+) -> Result<Exit, CommandError> {
+    let plan = &config.plan;
+    let facts = RunFacts {
+        number: Some(1),
+        ..RunFacts::default()
+    };
+    let mut observer = StageObserver {
+        conductor: context.begin(config, &facts, outputs.writer, outputs.started)?,
+        head: tool.head(plan) + outputs.warning,
+        tool,
+        plan,
+        latency: outputs.latency,
+        done: vec![],
+        broken: None,
+        stop: context.host.stop().clone(),
+    };
+    let begun = Instant::now();
+    let ranks = context.communicator.ranks();
+    let (settings, stop) = (config.settings(), context.host.stop());
+    let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut observer, ranks);
+    let outcome = match outcome_or_refusal(ran) {
+        Ok(outcome) => with_latency_failure(outcome, observer.broken.as_ref()),
+        Err(refused) => {
+            drop(observer);
+            return Err(refused.into());
+        }
+    };
+    let StageObserver {
+        mut conductor,
+        done,
+        ..
+    } = observer;
+    let lines = tool.end(plan, begun.elapsed(), &done);
+    conductor.view().print(&lines);
+    let written = conductor.end(outcome);
+    if output.format == Format::Json || output.quiet {
+        run::warn_of_unremoved(&written);
+    }
+    let Written { run, dir, .. } = written;
+    tool.write(plan, &run, &done)?;
+    print_report(output, &run, dir.as_ref().ok().map(RunDir::path))?;
+    dir.map_err(CommandError::failed)?;
+    Ok(run.validity.verdict.into())
+}
+
+/// Prints the report of the run; in quiet mode only if the run is not valid.
+fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result<(), CommandError> {
+    match output.format {
+        Format::Text if output.quiet => {
+            if run.validity.verdict != Verdict::Valid {
+                let report = plimsoll_report::run::document(run).at(dir);
+                console::err(&terminal::render(&report, Stream::Err.layout()));
+            }
+            Ok(())
+        }
+        format => run::report(format, run, dir),
+    }
+}
+
+/// The command line of this process, a text for each argument.
+pub(super) fn arguments() -> Vec<String> {
+    let words = std::env::args_os();
+    words.map(|w| w.to_string_lossy().into_owned()).collect()
+}
+
+/// Date and local time of day.
+pub(super) fn local_time() -> String {
+    jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// Prints the tool's lines of each completed stage, and records the time of every operation.
+struct StageObserver<'a> {
+    conductor: Conductor<'a>,
+    tool: &'a dyn Tool,
+    plan: &'a Plan,
+    /// First lines, printed once the run is accepted, since a refused run prints only the reason; empty after printing.
+    head: String,
+    latency: Option<LatencyFiles>,
+    /// Results of the ranks in each completed stage.
+    done: Vec<Vec<RankStage>>,
+    /// Error of the files with the time of every operation.
+    broken: Option<String>,
+    stop: Stop,
+}
+
+/// Adds the failure of the latency recording to the outcome, if there was one.
+fn with_latency_failure(mut outcome: Outcome, broken: Option<&String>) -> Outcome {
+    if let Some(error) = broken {
+        // An error of the latency files, and not the user, stopped the run: the verdict is failed, not interrupted.
+        outcome.interrupted = false;
+        let what = "keep the time of every operation";
+        outcome.failure = Some(Failure::of(what, error.clone()));
+    }
+    outcome
+}
+
+impl StageObserver<'_> {
+    /// Prints the first lines, once.
+    fn say_head(&mut self) {
+        if !self.head.is_empty() {
+            let head = std::mem::take(&mut self.head);
+            self.conductor.view().print(&head);
+        }
+    }
+
+    fn latency(&mut self, add: impl FnOnce(&mut LatencyFiles) -> Result<(), String>) {
+        if let (Some(files), None) = (&mut self.latency, &self.broken)
+            && let Err(e) = add(files)
+        {
+            self.broken = Some(e);
+            self.stop.request();
+        }
+    }
+}
+
+impl Observer for StageObserver<'_> {
+    fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+        self.say_head();
+        self.conductor.before(phase, stopped)
+    }
+
+    fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
+        self.conductor.after(phase, stopped);
+    }
+
+    fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
+        let judged =
+            || outcome().map(|outcome| with_latency_failure(outcome, self.broken.as_ref()));
+        self.conductor.all_measured(&judged);
+    }
+
+    fn measured(&mut self, outcome: &Outcome) {
+        let judged = with_latency_failure(outcome.clone(), self.broken.as_ref());
+        self.conductor.measured(&judged);
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        self.say_head();
+        match event {
+            Event::Samples {
+                stage,
+                row,
+                samples,
+                ..
+            } => self.latency(|files| files.add(stage, row, samples)),
+            Event::StageEnd { stage, ranks, rows } => {
+                let lines = self.tool.stage(self.plan, stage, ranks, rows);
+                self.conductor.view().print(&lines);
+                self.latency(|files| files.end_stage(stage));
+                self.done.push(ranks.to_vec());
+            }
+            other => self.conductor.event(other),
+        }
+    }
+}
