@@ -230,7 +230,7 @@ fn search(f: &mut Formatter<'_>, plan: &Plan, s: &TreeSearch) -> fmt::Result {
         write!(f, "; files of {}", Bytes(size))?;
     }
     match &s.changed_since {
-        Some(path) => write!(f, "; changed since {path} changed"),
+        Some(path) => write!(f, "; not older than {path}"),
         None => Ok(()),
     }
 }

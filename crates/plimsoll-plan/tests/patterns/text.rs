@@ -283,7 +283,7 @@ fn orders_of_transfers_and_searches_are_printed() {
             "io: 9 writes of 4 KiB (ranks shuffled, seed 6), strided over one shared object, shuffled by seed 5",
             "io: as many as were made: writes of 4 KiB (random rank, seed 7), one after the other",
             "find: all ranks together: read of each directory of the work directory; stat of each file that \
-             matches; names with `01`; files of 3.81 KiB; not changed before stamp",
+             matches; names with `01`; files of 3.81 KiB; not older than stamp",
             "find: all ranks together: read of each directory of md",
         ]
     );

@@ -1,9 +1,9 @@
 //! Advice on words of other tools, such as fio and mdtest, that are no options or commands of this program.
 
 use crate::workload;
-use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Command, ValueHint};
 
 /// Options of other tools, or of other commands of this program, with advice on the equivalent. Users of a command get
 /// the first advice that names only options of the command.
@@ -204,8 +204,25 @@ fn context(error: &Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
+/// Advice on an option for the directory that `command` takes as an argument.
+fn advice_on_directory(name: &str, command: &Command) -> Option<String> {
+    if !["dir", "directory", "path"].contains(&bare_name(name)) {
+        return None;
+    }
+    let mut arguments = command.get_positionals();
+    let directory = arguments.find(|a| matches!(a.get_value_hint(), ValueHint::DirPath))?;
+    let value = directory.get_value_names()?.first()?;
+    Some(format!(
+        "`plimsoll {} {value}` takes the directory without an option",
+        command.get_name()
+    ))
+}
+
 fn option_tips(error: &Error, command: &Command) -> Option<Vec<StyledStr>> {
     let name = context(error, ContextKind::InvalidArg)?;
+    if let Some(advice) = advice_on_directory(name, command) {
+        return Some(vec![advice.into()]);
+    }
     let advice = advice(name, command)?;
     let mut tips = vec![advice.into()];
     if advice.contains("--set") {
@@ -297,10 +314,17 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_the_option_that_has_the_effect_gets_no_advice() {
-        let text = message(["plimsoll", "clean", "there", "--directory=here"]);
-        assert!(text.contains("'--directory'"), "{text}");
-        assert!(!text.contains("--dir DIR"), "{text}");
+    fn the_option_for_a_directory_that_is_an_argument_gets_advice() {
+        for (command, option, argument) in [
+            ("check", "--dir", "DIR|URL"),
+            ("clean", "--directory=here", "DIR"),
+            ("resume", "--path", "DIR"),
+        ] {
+            let text = message(["plimsoll", command, option]);
+            let tip = format!("tip: `plimsoll {command} {argument}` takes the directory");
+            assert!(text.contains(&tip), "{text}");
+            assert!(!text.contains("as a value"), "{text}");
+        }
     }
 
     #[test]
