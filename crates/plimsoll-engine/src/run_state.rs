@@ -435,7 +435,7 @@ fn data_set_of(pattern: &Pattern) -> DataSet {
     let mut whole = pattern.clone();
     whole.stages.iter_mut().for_each(|s| s.stonewall = None);
     let made = whole.needs(1);
-    let sets = u64::from(pattern.sets) * u64::from(pattern.ranks);
+    let sets = pattern.sets_with_objects().len() as u64 * u64::from(pattern.ranks);
     let earlier = match pattern.root_is {
         RootHandling::New => 0,
         RootHandling::Kept => pattern.objects.saturating_mul(sets),

@@ -43,7 +43,7 @@ fn plan(dir: &Path, stages: &str) -> Plan {
     let whole = ObjectLoop {
         make_sets: None,
         rounds: Rounds::Count(PRECREATE),
-        set_by_set: false,
+        order: ObjectOrder::Rounds,
         steps: vec![],
         advances: StageProgress::Nothing,
         remove_sets: None,
@@ -91,7 +91,7 @@ fn plan(dir: &Path, stages: &str) -> Plan {
                             per_set: -1,
                         },
                     },
-                    set_by_set: true,
+                    order: ObjectOrder::Sets,
                     steps: vec![step(delete, ObjectOp::Delete, 0, 0)],
                     remove_sets: Some(OperationId(5)),
                     ..whole.clone()

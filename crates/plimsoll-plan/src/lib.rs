@@ -92,9 +92,9 @@ pub use operation::{
 pub use options::{Cold, OnError, OpsLimit, Overrides, Requirement, RunOptions};
 pub use outcome::{Failure, PopulatedFileset, Reason, Verification, VerificationFailure};
 pub use pattern::{
-    NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankOrder, RankShift,
-    RootHandling, Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,
-    TransferOrder, TreeSearch,
+    NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectOrder, ObjectStep, Pattern, RankOrder,
+    RankShift, RootHandling, Rounds, Samples, SetTree, Stage, StageProgress, StageWork, Stonewall,
+    TransferLoop, TransferOrder, TreeSearch,
 };
 pub use percentile::{NotAPercentile, Percentile};
 pub use plan::{

@@ -7,7 +7,7 @@ use crate::pattern::{
 /// Maximum space and number of files that a [`Pattern`] needs on the file system at any time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PatternNeeds {
-    /// Maximum number of the pattern's files at any time of the run, without the files of an earlier run.
+    /// Maximum number of the pattern's objects at any time of the run, without the objects of an earlier run.
     pub objects: u64,
     /// Number of directories of data sets that the run creates.
     pub sets: u64,
@@ -41,16 +41,21 @@ impl Pattern {
             sets: self.sets_made(),
             ..PatternNeeds::default()
         };
-        // `objects` is the number of whole objects after the stages so far. The files and bytes of stages with transfers
-        // are separate for shared objects and objects of each rank: stages of one kind write the same objects.
-        let (mut objects, mut written) = (0i128, [(0u128, 0u128); 2]);
+        // `objects` has the numbers of files and of directories after the stages so far. The files and bytes of stages
+        // with transfers are separate for shared objects and objects of each rank: stages of one kind write the same
+        // objects.
+        let (mut objects, mut written) = ([0i128; 2], [(0u128, 0u128); 2]);
         for stage in &self.stages {
             match &stage.work {
-                StageWork::Objects(work) => match self.change(stage, work) {
-                    Change::By(n) => objects = objects.saturating_add(n).max(0),
-                    Change::Gone => objects = 0,
-                    Change::Unknown => most.open_ended = true,
-                },
+                StageWork::Objects(work) => {
+                    let is_directory = work.steps.iter().any(|s| s.op.is_on_directory());
+                    let number = &mut objects[usize::from(is_directory)];
+                    match self.change(stage, work) {
+                        Change::By(n) => *number = number.saturating_add(n).max(0),
+                        Change::Gone => *number = 0,
+                        Change::Unknown => most.open_ended = true,
+                    }
+                }
                 StageWork::Transfers(t) => match (t.write, t.rounds, stage.stonewall) {
                     (false, ..) => {}
                     (true, Rounds::Count(n), None) => {
@@ -63,10 +68,10 @@ impl Pattern {
                 },
                 StageWork::Search(_) => {}
             }
-            let objects = objects.unsigned_abs();
+            let [objects, directories] = objects.map(i128::unsigned_abs);
             let files: u128 = written.iter().map(|(files, _)| files).sum();
             let bytes: u128 = written.iter().map(|(_, bytes)| bytes).sum();
-            most.objects = most.objects.max(counted(objects + files));
+            most.objects = most.objects.max(counted(objects + directories + files));
             let all = objects.saturating_mul(of_object).saturating_add(bytes);
             most.bytes = most.bytes.max(all);
         }
@@ -89,9 +94,9 @@ impl Pattern {
 
     fn change(&self, stage: &Stage, work: &ObjectLoop) -> Change {
         let of = |op: ObjectOp| match op {
-            ObjectOp::Create { .. } => 1,
-            ObjectOp::Delete => -1,
-            ObjectOp::Stat | ObjectOp::Read => 0,
+            ObjectOp::Create { .. } | ObjectOp::MakeDir => 1,
+            ObjectOp::Delete | ObjectOp::RemoveDir => -1,
+            ObjectOp::Stat | ObjectOp::Read | ObjectOp::StatDir | ObjectOp::RenameDir => 0,
         };
         let per_round: i128 = work.steps.iter().map(|s| of(s.op)).sum();
         match (work.rounds, stage.stonewall) {
@@ -99,7 +104,8 @@ impl Pattern {
             (Rounds::Made | Rounds::Left { .. }, _) => Change::Gone,
             (Rounds::Count(_), Some(_)) => Change::Unknown,
             (Rounds::Count(n), None) => {
-                let everywhere = i128::from(self.sets) * i128::from(self.ranks);
+                let sets = self.sets_with_objects().len() as i128;
+                let everywhere = sets * i128::from(self.ranks);
                 Change::By(i128::from(n).saturating_mul(everywhere) * per_round)
             }
         }

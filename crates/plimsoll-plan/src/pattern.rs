@@ -10,6 +10,7 @@ use crate::units::seconds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 /// A pattern of objects (small files) in data sets (directories), and the operations of the ranks, stage by stage.
@@ -27,6 +28,12 @@ pub struct Pattern {
     pub set_name: NameTemplate,
     /// Template of the names of objects in the directory of their data set.
     pub object_name: NameTemplate,
+    /// Template of the names of objects that are directories (mdtest); empty if all objects are files.
+    #[serde(default, skip_serializing_if = "NameTemplate::is_empty")]
+    pub directory_name: NameTemplate,
+    /// Tree of the directories of the data sets; null if these directories lie in the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<SetTree>,
     /// Number of ranks, at least 1. Each rank is a worker: in a process of its own, or in virtual time in a single
     /// process.
     pub ranks: u32,
@@ -37,6 +44,9 @@ pub struct Pattern {
     pub objects: u64,
     /// Size of each object in bytes, for stages that work on whole objects.
     pub object_size: u64,
+    /// Number of bytes that a read transfers from the start of an object, at most `object_size`; null for whole objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_size: Option<u64>,
     /// Position of all ranks when the first stage begins: the number of the first object in each data set.
     pub position: u64,
     /// Position of each rank when the first stage begins, if an earlier run left ranks at different positions;
@@ -65,6 +75,41 @@ pub struct Pattern {
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+/// Tree of the directories of a pattern's data sets (mdtest's `-b` and `-z`). Data set 0 is the top of the tree. The
+/// name of object i in data set s has the number `s · n + i` for `n` objects in a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SetTree {
+    /// Number of child directories of a directory, at least 1: the directory of data set s > 0 lies in the directory of
+    /// data set (s − 1) / `branch`.
+    pub branch: u32,
+    /// Number of the first data set with objects. The data sets before hold only directories.
+    pub first_set: u32,
+}
+
+impl SetTree {
+    /// Numbers of the data sets of a tree with `sets` data sets, depth first: each directory before the directories in
+    /// it, or after them if `parents_last`.
+    #[must_use]
+    pub fn depth_first(&self, sets: u32, parents_last: bool) -> Vec<u32> {
+        fn walk(tree: &SetTree, sets: u32, set: u32, parents_last: bool, order: &mut Vec<u32>) {
+            if !parents_last {
+                order.push(set);
+            }
+            let first = u64::from(set) * u64::from(tree.branch) + 1;
+            let end = (first + u64::from(tree.branch)).min(sets.into());
+            for child in first..end {
+                walk(tree, sets, child as u32, parents_last, order);
+            }
+            if parents_last {
+                order.push(set);
+            }
+        }
+        let mut order = Vec::with_capacity(sets as usize);
+        walk(self, sets, 0, parents_last, &mut order);
+        order
+    }
 }
 
 /// State in which a pattern's root directory must be before the first stage.
@@ -287,8 +332,8 @@ pub struct ObjectLoop {
     /// Number of rounds of each rank in the stage. Round f works in every data set on the object with the number
     /// `position + f` plus the offset of the step.
     pub rounds: Rounds,
-    /// Whether a rank does all rounds of a data set before the next data set, instead of all data sets in each round.
-    pub set_by_set: bool,
+    /// Order in which a rank works on the objects of its rounds.
+    pub order: ObjectOrder,
     /// Operations of a round in each data set, in order.
     pub steps: Vec<ObjectStep>,
     /// Effect of the completed rounds on the object numbers of later stages.
@@ -305,12 +350,30 @@ impl ObjectLoop {
         Self {
             make_sets: None,
             rounds,
-            set_by_set: false,
+            order: ObjectOrder::Rounds,
             steps,
             advances: StageProgress::Nothing,
             remove_sets: None,
         }
     }
+}
+
+/// Order in which a rank works on objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObjectOrder {
+    /// Round by round, in each round one object of every data set.
+    #[default]
+    Rounds,
+    /// Data set by data set, all rounds of a data set before the next data set.
+    Sets,
+    /// As `sets`, with the data sets of a tree depth first: after a data set the data sets in its directory.
+    DepthFirst,
+    /// All objects in a random order.
+    Shuffled {
+        /// Seed of the order, which also depends on the rank.
+        seed: u64,
+    },
 }
 
 /// Number of rounds of each rank in a stage.
@@ -399,6 +462,28 @@ pub enum ObjectOp {
     Read,
     /// Removal (unlink) of the object.
     Delete,
+    /// Creation of an object that is a directory.
+    MakeDir,
+    /// Stat of an object that is a directory, by its path.
+    StatDir,
+    /// Rename of an object that is a directory to the name of the preceding object, so that the names of the rank's
+    /// objects rotate (mdtest's `-U`). The first object gets a name of its own, and the last rename gives the first object
+    /// the name of the last object but one.
+    RenameDir,
+    /// Removal of an object that is an empty directory.
+    RemoveDir,
+}
+
+impl ObjectOp {
+    /// Whether the object is a directory.
+    #[inline]
+    #[must_use]
+    pub fn is_on_directory(self) -> bool {
+        match self {
+            Self::MakeDir | Self::StatDir | Self::RenameDir | Self::RemoveDir => true,
+            Self::Create { .. } | Self::Stat | Self::Read | Self::Delete => false,
+        }
+    }
 }
 
 /// Transfers of a rank in a sequence of equal sizes within one object, as of IOR.
@@ -560,26 +645,54 @@ impl StageWork {
 }
 
 impl Pattern {
-    /// Appends the path of an object to `out`, relative to the work directory.
+    /// Appends the path of an object that is a file to `out`, relative to the work directory.
     #[inline]
     pub fn push_object(&self, owner: u32, set: u32, object: u64, out: &mut Vec<u8>) {
+        self.push_named(&self.object_name, owner, set, object, out);
+    }
+
+    /// Appends the path of an object that is a directory to `out`, relative to the work directory.
+    #[inline]
+    pub fn push_directory(&self, owner: u32, set: u32, object: u64, out: &mut Vec<u8>) {
+        self.push_named(&self.directory_name, owner, set, object, out);
+    }
+
+    #[inline]
+    fn push_named(
+        &self,
+        name: &NameTemplate,
+        owner: u32,
+        set: u32,
+        object: u64,
+        out: &mut Vec<u8>,
+    ) {
         self.push_set(owner, set, out);
         if !out.is_empty() {
             out.push(b'/');
         }
-        self.object_name.push(owner, set, object, out);
+        let before = self.tree.map_or(0, |_| u64::from(set) * self.objects);
+        name.push(owner, set, before + object, out);
     }
 
     /// Appends the path of a data set's directory to `out`, relative to the work directory.
     #[inline]
     pub fn push_set(&self, owner: u32, set: u32, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.root.as_str().as_bytes());
+        match self.tree {
+            Some(tree) if set > 0 => self.push_set(owner, (set - 1) / tree.branch, out),
+            _ => out.extend_from_slice(self.root.as_str().as_bytes()),
+        }
         if !self.set_name.is_empty() {
             if !out.is_empty() {
                 out.push(b'/');
             }
             self.set_name.push(owner, set, 0, out);
         }
+    }
+
+    /// Numbers of the data sets with objects.
+    #[must_use]
+    pub fn sets_with_objects(&self) -> Range<u32> {
+        self.tree.map_or(0, |tree| tree.first_set)..self.sets
     }
 
     /// The distinct transfer sizes of all stages, in bytes, in increasing order.
@@ -631,7 +744,11 @@ impl Pattern {
             self.verify
         );
         let content = self.content.map_or_else(String::new, |c| format!(" {c}"));
-        text.bytes().chain(content.bytes()).fold(FNV1A_BASIS, fnv1a)
+        let tree = self.tree.map_or_else(String::new, |tree| {
+            format!(" tree {} {} {}", tree.branch, tree.first_set, self.objects)
+        });
+        let parts = text.bytes().chain(content.bytes()).chain(tree.bytes());
+        parts.fold(FNV1A_BASIS, fnv1a)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::mix::{BusinessMetric, Mix};
 use crate::operation::{Op, OpKind, OpProperties, Operation};
 use crate::options::RunOptions;
-use crate::pattern::{Pattern, StageWork};
+use crate::pattern::{ObjectLoop, ObjectOp, ObjectOrder, Pattern, Rounds, StageWork};
 use crate::program::{Program, WorkerGroup};
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
@@ -585,6 +585,19 @@ impl Plan {
                 pattern.ranks
             ));
         }
+        if let Some(tree) = pattern.tree {
+            let numbers = u128::from(pattern.sets) * u128::from(pattern.objects);
+            if tree.branch == 0 || tree.first_set >= pattern.sets || numbers > 1 << 62 {
+                return wrong(format!(
+                    "a tree of {} data sets needs at least 1 branch, a data set with objects, and at most 2^62 objects; \
+                     the tree is {tree:?}",
+                    pattern.sets
+                ));
+            }
+        }
+        if pattern.read_size > Some(pattern.object_size) {
+            return wrong("a read of an object cannot exceed the object's size");
+        }
         if self.options.verify {
             return wrong("a pattern verifies its objects itself, not by the run's option");
         }
@@ -598,7 +611,11 @@ impl Plan {
                 StageWork::Search(_) if stage.stonewall.is_some() => {
                     return wrong("a search has no stonewall: the ranks search the whole tree");
                 }
-                StageWork::Search(_) | StageWork::Objects(_) => continue,
+                StageWork::Objects(l) => {
+                    check_objects(l, pattern, stage.stonewall.is_some())?;
+                    continue;
+                }
+                StageWork::Search(_) => continue,
             };
             if t.size == 0 {
                 return wrong("a transfer must have at least 1 byte");
@@ -643,6 +660,36 @@ impl Plan {
             _ => Ok(()),
         }
     }
+}
+
+fn check_objects(work: &ObjectLoop, pattern: &Pattern, stonewall: bool) -> Result<(), PlanError> {
+    let on_directories = work.steps.iter().filter(|s| s.op.is_on_directory()).count();
+    if on_directories > 0 {
+        if on_directories < work.steps.len() || pattern.directory_name.is_empty() {
+            return wrong("a stage works on files, or on directories whose names have a template");
+        }
+        if !matches!(work.rounds, Rounds::Count(_)) {
+            return wrong("a stage on directories has a fixed number of rounds");
+        }
+    }
+    let renames = work.steps.iter().any(|s| s.op == ObjectOp::RenameDir);
+    if renames && (work.order != ObjectOrder::Sets || work.steps.len() > 1) {
+        return wrong("a rename of all directories is the only step, set by set");
+    }
+    if stonewall && work.order != ObjectOrder::Rounds {
+        return wrong("a stonewall ends rounds over all data sets, in order");
+    }
+    let by_tree = matches!(
+        work.order,
+        ObjectOrder::DepthFirst | ObjectOrder::Shuffled { .. }
+    );
+    if by_tree && work.remove_sets.is_some() {
+        return wrong("a data set is removed after its rounds only round by round or set by set");
+    }
+    if work.order == ObjectOrder::DepthFirst && pattern.tree.is_none() {
+        return wrong("only data sets in a tree have an order by depth");
+    }
+    Ok(())
 }
 
 fn wrong<T>(text: impl Into<String>) -> Result<T, PlanError> {

@@ -219,7 +219,9 @@ impl RuledPoints<'_> {
             .metric()
             .is_some_and(|m| of(&m.criteria) >= required);
         let met = |p: &SeriesRun| p.criteria.iter().any(|c| c.code == code && c.met);
-        let keeps = |p: &SeriesRun| percent(p).is_some_and(|percent| percent >= required) || strict && met(p);
+        let keeps = |p: &SeriesRun| {
+            percent(p).is_some_and(|percent| percent >= required) || strict && met(p)
+        };
         let lowest = self
             .points
             .iter()

@@ -16,6 +16,7 @@ mod ini;
 pub mod io500;
 pub mod ior;
 pub mod md;
+pub mod mdtest;
 pub mod mix;
 pub mod profile;
 mod report;

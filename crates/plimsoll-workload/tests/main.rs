@@ -4,6 +4,7 @@ mod fio;
 mod io500;
 mod ior;
 mod md;
+mod mdtest;
 mod mix;
 mod profile;
 mod tables;

@@ -47,8 +47,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use examples::{
     AB_EXAMPLES, CHECK_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, FIO_EXAMPLES, IO500_EXAMPLES,
-    IOR_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
+    IOR_EXAMPLES, MD_EXAMPLES, MDTEST_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
 };
+use plimsoll_workload::{ior, md, mdtest};
 use std::path::PathBuf;
 
 const STYLES: Styles = Styles::styled()
@@ -104,13 +105,16 @@ pub enum Command {
     Profile(Box<ProfileArgs>),
     /// Measure metadata and small objects: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
-    Md(Box<MdArgs>),
+    Md(Box<PatternArgs<md::Arguments>>),
     /// Run the phases of IO500 from its configuration file, with scores
     #[command(hide = true, after_help = IO500_EXAMPLES)]
     Io500(Box<Io500Args>),
     /// Run a command line of IOR: parallel reads and writes of files
     #[command(args_override_self = true, hide = true, after_help = IOR_EXAMPLES)]
-    Ior(Box<IorArgs>),
+    Ior(Box<PatternArgs<ior::Arguments>>),
+    /// Run a command line of mdtest: creation, stat, read and removal of files and directories
+    #[command(args_override_self = true, hide = true, after_help = MDTEST_EXAMPLES)]
+    Mdtest(Box<PatternArgs<mdtest::Arguments>>),
     /// Run job files and command lines of fio
     #[command(after_help = FIO_EXAMPLES)]
     Fio(Box<FioArgs>),
@@ -196,33 +200,14 @@ Examples:
     Docs(DocsCommand),
 }
 
-/// Arguments of `md`.
+/// Arguments of a command that runs a pattern with the options `T` of another tool.
 #[derive(Debug, Args)]
-pub struct MdArgs {
+pub struct PatternArgs<T: Args> {
     #[command(flatten)]
-    pub md: plimsoll_workload::md::Arguments,
+    pub tool: T,
     #[command(flatten)]
     pub root: ResultsRoot,
     /// Output format; json prints run.json alone, and the lines of the phases go to standard error
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
-    /// Print the Plan without executing the Plan
-    #[arg(long, help_heading = "Output")]
-    pub dry_run: bool,
-    #[command(flatten)]
-    pub ranks: RankArgs,
-    #[command(flatten)]
-    pub events: EventArgs,
-}
-
-/// Arguments of `ior`.
-#[derive(Debug, Args)]
-pub struct IorArgs {
-    #[command(flatten)]
-    pub ior: plimsoll_workload::ior::Arguments,
-    #[command(flatten)]
-    pub root: ResultsRoot,
-    /// Output format; json prints run.json alone, and IOR's lines go to standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
     /// Print the Plan without executing the Plan

@@ -7,7 +7,7 @@ use super::claim::{self, CLAIM, Found, OwnerProcess, OwnerState, RemoteOwner, Se
 use super::path_in;
 use super::setup_pool::{SetupError, SetupPool};
 use plimsoll_plan::{
-    Layout, MARKER, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names,
+    Layout, MARKER, NameTemplate, Pattern, Plan, RelPath, RootHandling, SetTree, pattern_names,
 };
 use plimsoll_target::{EntryKind, OpError, SetupSession, Target};
 use rustix::io::Errno;
@@ -68,6 +68,8 @@ pub(crate) struct PatternShape {
     object_size: u64,
     verify: bool,
     content: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tree: Option<SetTree>,
 }
 
 impl PatternShape {
@@ -79,6 +81,7 @@ impl PatternShape {
             object_size: pattern.object_size,
             verify: pattern.verify,
             content: pattern.content.map(|c| c.to_string()),
+            tree: pattern.tree,
         }
     }
 
@@ -89,10 +92,15 @@ impl PatternShape {
             false => "not verified",
         };
         let content = |shape: &Self| shape.content.clone().unwrap_or_else(|| "not said".into());
+        let tree = |shape: &Self| match shape.tree {
+            Some(tree) => format!("{} from set {} on", tree.branch, tree.first_set),
+            None => "none".into(),
+        };
         let parameters = |shape: &Self| {
             [
                 ("ranks", shape.ranks.to_string()),
                 ("data sets of a rank", shape.sets.to_string()),
+                ("branches of the tree", tree(shape)),
                 ("objects of a set", shape.objects.to_string()),
                 ("object size", shape.object_size.to_string()),
                 ("contents", verify(shape).to_string()),
@@ -111,6 +119,12 @@ impl PatternShape {
 pub(crate) struct PatternNames {
     pub(crate) set: NameTemplate,
     pub(crate) object: NameTemplate,
+    /// Template of the names of objects that are directories.
+    #[serde(default, skip_serializing_if = "NameTemplate::is_empty")]
+    pub(crate) directory: NameTemplate,
+    /// Whether data sets form a tree.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) nested: bool,
 }
 
 impl PatternNames {
@@ -123,14 +137,35 @@ impl PatternNames {
                     .iter()
                     .any(|k| NameTemplate::parse(k).as_ref() == Ok(template))
         };
-        is_known(&self.set, &pattern_names::SETS) && is_known(&self.object, &pattern_names::OBJECTS)
+        is_known(&self.set, &pattern_names::SETS)
+            && is_known(&self.object, &pattern_names::OBJECTS)
+            && is_known(&self.directory, &[pattern_names::MDTEST_DIRECTORY])
     }
 
     fn of(pattern: &Pattern) -> Self {
         Self {
             set: pattern.set_name.clone(),
             object: pattern.object_name.clone(),
+            directory: pattern.directory_name.clone(),
+            nested: pattern.tree.is_some(),
         }
+    }
+
+    /// Whether the pattern gives the name to entries of the kind that lie `depth` directories below its root.
+    pub(crate) fn fit(&self, depth: usize, name: &[u8], kind: EntryKind) -> bool {
+        let in_set = depth > 0 || self.set.is_empty();
+        match kind {
+            EntryKind::Dir if !in_set => self.set.matches(name),
+            EntryKind::Dir => (self.nested && self.set.matches(name)) || self.is_directory(name),
+            EntryKind::File => in_set && self.object.matches(name),
+            _ => false,
+        }
+    }
+
+    fn is_directory(&self, name: &[u8]) -> bool {
+        let suffix = pattern_names::ROTATED_SUFFIX.as_bytes();
+        let name = name.strip_suffix(suffix).unwrap_or(name);
+        !self.directory.is_empty() && self.directory.matches(name)
     }
 }
 

@@ -374,15 +374,9 @@ pub(super) fn is_named(
     name: &[u8],
     kind: EntryKind,
 ) -> bool {
-    let Some(PatternNames { set, object }) = names else {
-        return match kind {
-            EntryKind::Link => is_our_link(name),
-            _ => is_ours(name),
-        };
-    };
-    match (kind, set.is_empty(), depth) {
-        (EntryKind::Dir, false, 0) => set.matches(name),
-        (EntryKind::File, false, 1) | (EntryKind::File, true, 0) => object.matches(name),
-        _ => false,
+    match names {
+        Some(names) => names.fit(depth, name, kind),
+        None if kind == EntryKind::Link => is_our_link(name),
+        None => is_ours(name),
     }
 }

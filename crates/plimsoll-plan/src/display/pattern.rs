@@ -2,9 +2,9 @@
 
 use super::names;
 use crate::{
-    Bytes, Count, ObjectLoop, ObjectOp, OnError, OperationId, Pattern, Plan, RankOrder, RankShift,
-    RootHandling, Rounds, Stage, StageProgress, StageWork, TransferLoop, TransferOrder, TreeSearch,
-    counted, show_duration,
+    Bytes, Count, ObjectLoop, ObjectOp, ObjectOrder, OnError, OperationId, Pattern, Plan,
+    RankOrder, RankShift, RootHandling, Rounds, Stage, StageProgress, StageWork, TransferLoop,
+    TransferOrder, TreeSearch, counted, show_duration,
 };
 use std::fmt::{self, Formatter};
 
@@ -20,6 +20,23 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
         names.trim_start_matches('/'),
         first_objects(p),
     )?;
+    if !p.directory_name.is_empty() {
+        writeln!(f, "    directories named {}", p.directory_name)?;
+    }
+    if let Some(tree) = p.tree {
+        let (first, branches) = (
+            tree.first_set,
+            counted(tree.branch.into(), "child", "children"),
+        );
+        let per_set = Count(p.objects);
+        writeln!(
+            f,
+            "    sets form a tree with {branches} each; {per_set} objects in each set from set {first} on"
+        )?;
+    }
+    if let Some(bytes) = p.read_size {
+        writeln!(f, "    reads transfer {} of an object", Bytes(bytes))?;
+    }
     let root = match p.root_is {
         RootHandling::New => "made",
         RootHandling::Kept => "taken as an earlier run left it",
@@ -146,9 +163,11 @@ fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
         Rounds::Made => "every object that was made".into(),
         Rounds::Left { window, .. } => format!("what is left, {} per set", Count(window)),
     };
-    let order = match l.set_by_set {
-        true => "set by set",
-        false => "over all sets",
+    let order = match l.order {
+        ObjectOrder::Rounds => "over all sets".into(),
+        ObjectOrder::Sets => "set by set".into(),
+        ObjectOrder::DepthFirst => "set by set, depth first".into(),
+        ObjectOrder::Shuffled { seed } => format!("shuffled by seed {seed}"),
     };
     write!(f, "{rounds}, {order}:")?;
     for (i, step) in l.steps.iter().enumerate() {
@@ -158,6 +177,10 @@ fn objects(f: &mut Formatter<'_>, plan: &Plan, l: &ObjectLoop) -> fmt::Result {
             ObjectOp::Stat => "stat",
             ObjectOp::Read => "read",
             ObjectOp::Delete => "delete",
+            ObjectOp::MakeDir => "make directory",
+            ObjectOp::StatDir => "stat directory",
+            ObjectOp::RenameDir => "rename directory",
+            ObjectOp::RemoveDir => "remove directory",
         };
         let offset = match step.offset {
             0 => String::new(),

@@ -29,6 +29,77 @@ fn a_pattern_is_the_only_workload() {
 }
 
 #[test]
+fn a_tree_has_data_sets_with_objects() {
+    let changed = |branch, first_set, objects| {
+        refusal(|_, p| {
+            *p = Pattern {
+                tree: Some(SetTree { branch, first_set }),
+                objects,
+                ..tree_pattern()
+            };
+        })
+    };
+    let needs = "a tree of 7 data sets needs at least 1 branch, a data set with objects, and at most 2^62 objects";
+    for text in [changed(0, 3, 10), changed(2, 7, 10), changed(2, 3, 1 << 62)] {
+        assert!(text.starts_with(needs), "{text}");
+    }
+    let text = refusal(|_, p| p.read_size = Some(4000));
+    assert_eq!(text, "a read of an object cannot exceed the object's size");
+}
+
+#[test]
+fn stages_on_directories_and_in_other_orders_have_their_rules() {
+    let changed = |ops: &[ObjectOp], change: fn(&mut ObjectLoop, &mut Stage)| {
+        refusal(|_, p| {
+            *p = tree_pattern();
+            let mut stage = objects(Rounds::Count(1), ops);
+            let StageWork::Objects(mut work) = stage.work.clone() else {
+                unreachable!("a stage on objects");
+            };
+            change(&mut work, &mut stage);
+            stage.work = StageWork::Objects(work);
+            p.stages = vec![stage; 2];
+        })
+    };
+    for (text, why) in [
+        (
+            changed(&[ObjectOp::MakeDir, CREATE], |_, _| ()),
+            "a stage works on files, or on directories whose names have a template",
+        ),
+        (
+            changed(&[ObjectOp::StatDir], |work, _| work.rounds = Rounds::Made),
+            "a stage on directories has a fixed number of rounds",
+        ),
+        (
+            changed(&[ObjectOp::RenameDir], |_, _| ()),
+            "a rename of all directories is the only step, set by set",
+        ),
+        (
+            changed(&[CREATE], |work, stage| {
+                work.order = ObjectOrder::DepthFirst;
+                stage.stonewall = stonewall(1, true);
+            }),
+            "a stonewall ends rounds over all data sets, in order",
+        ),
+        (
+            changed(&[CREATE], |work, _| {
+                work.order = ObjectOrder::Shuffled { seed: 1 };
+                work.remove_sets = Some(row("rmdir"));
+            }),
+            "a data set is removed after its rounds only round by round or set by set",
+        ),
+    ] {
+        assert_eq!(text, why);
+    }
+    let text = refusal(|_, p| {
+        if let StageWork::Objects(work) = &mut p.stages[0].work {
+            work.order = ObjectOrder::DepthFirst;
+        }
+    });
+    assert_eq!(text, "only data sets in a tree have an order by depth");
+}
+
+#[test]
 fn a_pattern_has_a_worker_and_a_position_for_each_rank() {
     let workers = |ranks, there| {
         format!("a pattern of {ranks} ranks needs as many workers, at least 1; there are {there}")

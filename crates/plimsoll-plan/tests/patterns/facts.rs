@@ -23,7 +23,15 @@ fn patterns_survive_their_json_form() {
         transfers(|_| ()),
     ]);
     let json = serde_json::to_value(&full).unwrap();
-    for omitted in ["objects", "positions", "content", "direct"] {
+    for omitted in [
+        "objects",
+        "positions",
+        "content",
+        "direct",
+        "tree",
+        "directory_name",
+        "read_size",
+    ] {
         assert!(json.get(omitted).is_none(), "{omitted} in {json}");
     }
     assert_eq!(serde_json::from_value::<Pattern>(json).unwrap(), full);
@@ -31,12 +39,37 @@ fn patterns_survive_their_json_form() {
     full.positions = vec![1, 2, 3, 4];
     full.content = Some(Content::Zero);
     full.direct = true;
+    full.tree = tree_pattern().tree;
+    full.directory_name = tree_pattern().directory_name;
+    full.read_size = Some(10);
     full.stages[0].warm_up = true;
     full.stages[0].stonewall = stonewall(1500, true);
     let json = serde_json::to_value(&full).unwrap();
     assert_eq!(json["objects"], 3000);
     assert_eq!(json["stages"][0]["stonewall"]["after_s"], 1.5);
     assert_eq!(serde_json::from_value::<Pattern>(json).unwrap(), full);
+}
+
+#[test]
+fn data_sets_of_a_tree_lie_in_each_other() {
+    let pattern = tree_pattern();
+    let path = |set: u32, object: Option<u64>| {
+        let mut out = Vec::new();
+        match object {
+            None => pattern.push_set(1, set, &mut out),
+            Some(object) => pattern.push_directory(1, set, object, &mut out),
+        }
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(path(0, None), "md/tree.0");
+    assert_eq!(path(5, None), "md/tree.0/tree.2/tree.5");
+    assert_eq!(path(4, Some(3)), "md/tree.0/tree.1/tree.4/dir.1.43");
+    assert_eq!(pattern.sets_with_objects(), 3..7);
+    let tree = pattern.tree.unwrap();
+    assert_eq!(tree.depth_first(7, false), [0, 1, 3, 4, 2, 5, 6]);
+    assert_eq!(tree.depth_first(7, true), [3, 4, 1, 5, 6, 2, 0]);
+    let chain = SetTree { branch: 1, ..tree };
+    assert_eq!(chain.depth_first(3, true), [2, 1, 0]);
 }
 
 #[test]

@@ -6,10 +6,10 @@ mod needs;
 mod text;
 
 use plimsoll_plan::{
-    Cold, Content, Fileset, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind,
-    OperationId, Pattern, PatternNeeds, Phase, Plan, Program, RankOrder, RankShift, RelPath,
-    RootHandling, Rounds, Samples, Stage, StageProgress, StageWork, Stonewall, TransferLoop,
-    TransferOrder, TreeSearch, Until, WorkerGroup,
+    Cold, Content, Fileset, NameTemplate, ObjectLoop, ObjectOp, ObjectOrder, ObjectStep, OnError,
+    OpKind, OperationId, Pattern, PatternNeeds, Phase, Plan, Program, RankOrder, RankShift,
+    RelPath, RootHandling, Rounds, Samples, SetTree, Stage, StageProgress, StageWork, Stonewall,
+    TransferLoop, TransferOrder, TreeSearch, Until, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -41,10 +41,13 @@ fn pattern() -> Pattern {
         leaves_objects: false,
         set_name: template("{rank}_{set}"),
         object_name: template("file-{object}"),
+        directory_name: NameTemplate::default(),
+        tree: None,
         ranks: 4,
         sets: 3,
         objects: 0,
         object_size: 3901,
+        read_size: None,
         position: 100,
         positions: vec![],
         verify: false,
@@ -75,6 +78,9 @@ fn step(op: ObjectOp) -> ObjectStep {
         ObjectOp::Stat => "stat",
         ObjectOp::Read => "read",
         ObjectOp::Delete => "delete",
+        ObjectOp::MakeDir => "mkdir",
+        ObjectOp::StatDir | ObjectOp::RenameDir => "stat",
+        ObjectOp::RemoveDir => "rmdir",
     };
     ObjectStep {
         row: row(name),
@@ -93,6 +99,21 @@ fn objects(rounds: Rounds, ops: &[ObjectOp]) -> Stage {
         "objects",
         StageWork::Objects(ObjectLoop::new(rounds, steps)),
     )
+}
+
+/// Pattern of one rank with a tree of 7 data sets, each with files and directories, without stages.
+fn tree_pattern() -> Pattern {
+    Pattern {
+        set_name: template("tree.{set}"),
+        directory_name: template("dir.{rank}.{object}"),
+        tree: Some(SetTree {
+            branch: 2,
+            first_set: 3,
+        }),
+        sets: 7,
+        objects: 10,
+        ..pattern()
+    }
 }
 
 fn transfer_loop(rounds: Rounds, size: u64) -> TransferLoop {

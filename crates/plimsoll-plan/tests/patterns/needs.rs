@@ -133,3 +133,21 @@ fn needs_do_not_wrap_and_blocks_have_a_byte_at_least() {
     let most = vast(u64::MAX).needs(4096);
     assert_eq!((most.objects, most.bytes), (u64::MAX, u128::MAX));
 }
+
+#[test]
+fn directories_need_files_of_the_file_system_and_no_blocks() {
+    let of = |ops: &[&[ObjectOp]]| {
+        let stages = ops.iter().map(|ops| objects(Rounds::Count(10), ops));
+        let pattern = Pattern {
+            stages: stages.collect(),
+            ..tree_pattern()
+        };
+        let needs = pattern.needs(4096);
+        (needs.objects, needs.sets, needs.bytes)
+    };
+    // Four ranks share 7 data sets, of which 4 have objects.
+    let (make, remove) = (ObjectOp::MakeDir, ObjectOp::RemoveDir);
+    assert_eq!(of(&[&[make]]), (160, 7, 0));
+    assert_eq!(of(&[&[make], &[CREATE]]), (320, 7, 160 * 4096));
+    assert_eq!(of(&[&[make], &[remove], &[CREATE]]), (160, 7, 160 * 4096));
+}

@@ -63,7 +63,7 @@ fn stages_of_objects_are_printed_with_their_steps() {
         vec![step(ObjectOp::Create { sync: true })],
     );
     work.make_sets = Some(row("mkdir"));
-    work.set_by_set = true;
+    work.order = ObjectOrder::Sets;
     let mut first = stage("precreate", StageWork::Objects(work));
     first.on_error = OnError::Stop;
     let ops = [ObjectOp::Stat, ObjectOp::Read, ObjectOp::Delete, CREATE];
@@ -242,6 +242,37 @@ fn a_script_of_all_stages_is_one_line() {
     assert_eq!(run(&plan), both);
     plan.script = [all.clone(), all].concat();
     assert_eq!(run(&plan).len(), 21);
+}
+
+#[test]
+fn trees_and_stages_on_directories_are_printed() {
+    let stage = |op: ObjectOp, order: ObjectOrder| {
+        let mut stage = objects(Rounds::Count(10), &[op]);
+        if let StageWork::Objects(work) = &mut stage.work {
+            work.order = order;
+        }
+        stage
+    };
+    let text = plan(Pattern {
+        read_size: Some(100),
+        stages: vec![
+            stage(ObjectOp::MakeDir, ObjectOrder::DepthFirst),
+            stage(ObjectOp::StatDir, ObjectOrder::Shuffled { seed: 5 }),
+            stage(ObjectOp::RenameDir, ObjectOrder::Sets),
+        ],
+        ..tree_pattern()
+    })
+    .to_string();
+    for line in [
+        "directories named dir.{rank}.{object}",
+        "sets form a tree with 2 children each; 10 objects in each set from set 3 on",
+        "reads transfer 100 B of an object",
+        "objects: 10 rounds, set by set, depth first: mkdir (make directory, own)",
+        "objects: 10 rounds, shuffled by seed 5: stat (stat directory, own)",
+        "objects: 10 rounds, set by set: stat (rename directory, own)",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
 }
 
 #[test]

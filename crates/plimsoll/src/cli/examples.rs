@@ -201,6 +201,17 @@ Examples:
 
 Plimsoll makes a directory with the name of the test file. `plimsoll md --pattern` has IO500's patterns.";
 
+pub(super) const MDTEST_EXAMPLES: &str = "\
+Examples:
+  plimsoll mdtest --processes 4 -n 10000 -F -u -d /mnt/test/md
+  plimsoll mdtest --processes 4 -I 100 -z 2 -b 5 -L -w 3901 -e 3901 -N 1 -i 3 -d /mnt/test/md
+  plimsoll mdtest --processes 4 -C -n 10000 -d /mnt/test/md
+  plimsoll mdtest --processes 4 -T -R -n 10000 -d /mnt/test/md
+      stat operations in random order, on the files that the run before has left
+  mpiexec -n 8 plimsoll mdtest -n 100000 -F -W 30 -d /mnt/test/md
+
+`plimsoll md --pattern` has IO500's patterns, and `plimsoll io500` runs IO500 whole.";
+
 pub(super) const MD_EXAMPLES: &str = "\
 Examples:
   plimsoll md

@@ -104,8 +104,8 @@ const FOREIGN_COMMANDS: &[(&[&str], &str)] = &[
         "`plimsoll run WORKLOAD` runs a built-in workload, a Filebench file or an operation mix",
     ),
     (
-        &["mdtest", "md-workbench", "mdworkbench"],
-        "`plimsoll md` has the patterns of MD-Workbench, mdtest and IOR (`--pattern`)",
+        &["md-workbench", "mdworkbench"],
+        "`plimsoll md` has MD-Workbench's options; `plimsoll mdtest` and `plimsoll ior` have mdtest's and IOR's",
     ),
     (
         &[
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn an_unknown_command_gets_advice() {
-        let text = message(["plimsoll", "mdtest", "-n", "10"]);
+        let text = message(["plimsoll", "md-workbench", "-I", "10"]);
         assert!(text.contains("tip: `plimsoll md`"), "{text}");
         let text = message(["plimsoll", "reprt"]);
         assert!(text.contains("'report'"), "{text}");

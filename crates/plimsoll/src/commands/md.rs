@@ -1,95 +1,29 @@
 //! `md`: metadata and small objects under many processes.
 
-use super::pattern::{self, Outputs, Tool};
-use crate::cli::MdArgs;
+use super::pattern::{self, Extras, Tool};
+use crate::cli::PatternArgs;
 use crate::console;
 use crate::exit::{CommandError, Exit};
 use plimsoll_measure::{OpTotals, RankStage};
 use plimsoll_plan::Plan;
 use plimsoll_results::{Run, Verdict};
-use plimsoll_series::events::EventSpec;
 use plimsoll_series::refuse_among_files;
-use plimsoll_workload::md::{LatencyFiles, Options, PatternOptions, Position, Report};
+use plimsoll_workload::md::{
+    Arguments, LatencyFiles, Options, PatternOptions, Position, Report, lower,
+};
 use std::time::Duration;
 
 /// MD-Workbench's name for the interface without operations.
 const NULL_INTERFACE: &str = "dummy";
 
-/// Runs the pattern of `md`; the option that lists interfaces and the option `--dry-run` only print the list or the
-/// Plan.
-pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
-    if args.md.lists_interfaces() {
+/// Runs the pattern of `md`; the option that lists interfaces only prints the list.
+pub fn run(args: &PatternArgs<Arguments>) -> Result<Exit, CommandError> {
+    if args.tool.lists_interfaces() {
         let names = plimsoll_target::registry::SCHEMES.iter().map(|s| s.name);
         let names: Vec<&str> = std::iter::once(NULL_INTERFACE).chain(names).collect();
         return super::print(&format!("Available plugins: {}\n", names.join(" ")));
     }
-    if args.dry_run {
-        let (plan, options) = checked(args, args.ranks.working()?)?;
-        return super::plan::show(
-            &plan,
-            &pattern::settings(&options.target, &plan),
-            args.format,
-        );
-    }
-    let target = Options::new(&args.md).ok().map(|options| options.target);
-    pattern::run(
-        (&args.ranks, args.format),
-        target.as_deref(),
-        |ranks| {
-            let (plan, options) = checked(args, ranks)?;
-            let outputs = outputs(args, &options, &plan)?;
-            Ok((plan, outputs))
-        },
-        || {
-            let (options, events) = options(args)?;
-            Ok((Box::new(Md(options)), events))
-        },
-    )
-}
-
-/// Options of the pattern, with the events of a simulated system in the target's URL; and the remaining events.
-fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
-    let mut options = Options::new(&args.md).map_err(CommandError::usage)?;
-    let events = args.events.add_to(&mut options.target)?;
-    Ok((options, events))
-}
-
-/// Plan for `ranks` ranks and options, checked. Phases that run separately start at the position where the previous run
-/// ended.
-fn checked(args: &MdArgs, ranks: u32) -> Result<(Plan, Options), CommandError> {
-    let (options, events) = options(args)?;
-    pattern::check_ranks(&args.ranks, &options.target, ranks)?;
-    let position = match &options.pattern {
-        PatternOptions::Workbench(w) if w.reads_position() => {
-            Some(Position::read(&w.run_info_file).map_err(CommandError::usage)?)
-        }
-        _ => None,
-    };
-    let plan = plimsoll_workload::md::lower(&options, ranks, position.as_ref())
-        .map_err(CommandError::usage)?;
-    let plan = pattern::adapted(plan, &args.ranks, &options.target, &events)?;
-    Ok((plan, options))
-}
-
-/// Checks before any run that all outputs can be written, and prepares the outputs.
-fn outputs(args: &MdArgs, options: &Options, plan: &Plan) -> Result<Outputs, CommandError> {
-    if let PatternOptions::Workbench(w) = &options.pattern
-        && w.writes_position()
-    {
-        Position::check(&w.run_info_file).map_err(CommandError::usage)?;
-        refuse_among_files("the position", &w.run_info_file, "--run-info-file", plan)?;
-    }
-    let latency = LatencyFiles::new(options, plan).map_err(CommandError::usage)?;
-    for path in latency.iter().flat_map(LatencyFiles::paths) {
-        refuse_among_files("the time of every operation", path, "-L", plan)?;
-    }
-    let uses_empty_root = is_empty(plan, options);
-    let mut outputs = Outputs::new(&args.root.results, &options.target, plan)?;
-    outputs.latency = latency;
-    if uses_empty_root && !options.arguments.quiet {
-        outputs.warning = "WARN: Will use the existing (empty) directory\n";
-    }
-    Ok(outputs)
+    pattern::run::<Md>(args)
 }
 
 /// Whether the root directory that MD-Workbench's precreate phase would create exists already and is empty; false for a
@@ -103,28 +37,63 @@ fn is_empty(plan: &Plan, options: &Options) -> bool {
 }
 
 /// A pattern of `md` with its options.
-struct Md(Options);
+pub struct Md(Options);
 
 impl Tool for Md {
-    fn target(&self) -> &str {
-        &self.0.target
+    type Arguments = Arguments;
+
+    fn new(arguments: &Arguments) -> Result<Self, String> {
+        Options::new(arguments).map(Self)
+    }
+
+    fn target(&mut self) -> &mut String {
+        &mut self.0.target
     }
 
     fn is_quiet(&self) -> bool {
         self.0.arguments.quiet
     }
 
-    fn head(&self, plan: &Plan) -> String {
-        let (arguments, time) = (pattern::arguments(), pattern::local_time());
-        Report::new(&self.0, plan).begin(&arguments, env!("CARGO_PKG_VERSION"), &time)
+    /// Phases that run separately start at the position where the previous run ended.
+    fn lower(&self, ranks: u32) -> Result<Plan, String> {
+        let position = match &self.0.pattern {
+            PatternOptions::Workbench(w) if w.reads_position() => {
+                Some(Position::read(&w.run_info_file)?)
+            }
+            _ => None,
+        };
+        lower(&self.0, ranks, position.as_ref())
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Extras, CommandError> {
+        let options = &self.0;
+        if let PatternOptions::Workbench(w) = &options.pattern
+            && w.writes_position()
+        {
+            Position::check(&w.run_info_file).map_err(CommandError::usage)?;
+            refuse_among_files("the position", &w.run_info_file, "--run-info-file", plan)?;
+        }
+        let latency = LatencyFiles::new(options, plan).map_err(CommandError::usage)?;
+        for path in latency.iter().flat_map(LatencyFiles::paths) {
+            refuse_among_files("the time of every operation", path, "-L", plan)?;
+        }
+        let warning = match is_empty(plan, options) && !options.arguments.quiet {
+            true => "WARN: Will use the existing (empty) directory\n",
+            false => "",
+        };
+        Ok(Extras { latency, warning })
+    }
+
+    fn head(&self, plan: &Plan, arguments: &[String], time: &str) -> String {
+        Report::new(&self.0, plan).begin(arguments, env!("CARGO_PKG_VERSION"), time)
     }
 
     fn stage(&self, plan: &Plan, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String {
         Report::new(&self.0, plan).stage(stage, ranks, rows)
     }
 
-    fn end(&self, plan: &Plan, elapsed: Duration, _: &[Vec<RankStage>]) -> String {
-        Report::new(&self.0, plan).end(elapsed, &pattern::local_time())
+    fn end(&self, plan: &Plan, elapsed: Duration, _: &[Vec<RankStage>], time: &str) -> String {
+        Report::new(&self.0, plan).end(elapsed, time)
     }
 
     fn write(&self, plan: &Plan, run: &Run, done: &[Vec<RankStage>]) -> Result<(), CommandError> {

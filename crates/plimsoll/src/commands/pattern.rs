@@ -1,13 +1,14 @@
-//! Runs of a pattern by ranks, with the output lines of another tool: `md` and `ior`.
+//! Runs of a pattern by ranks, with the options and output lines of another tool: `md`, `ior` and `mdtest`.
 
 use super::run::{self, target_of};
-use crate::cli::{Format, RankArgs};
+use crate::cli::{Format, PatternArgs, RankArgs};
 use crate::communicator::{join_pattern, stop_on_interrupt};
 use crate::console::{self, Stream};
 use crate::console_host::ConsoleHost;
 use crate::exit::{CommandError, Exit};
 use crate::output_options::OutputOptions;
 use crate::{io_choice, workload};
+use clap::Args;
 use plimsoll_engine::{ClockKind, Event, Observer, Outcome, PhaseInfo, Settings, Stop};
 use plimsoll_measure::{OpTotals, RankStage};
 use plimsoll_plan::{Failure, Plan};
@@ -23,23 +24,47 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 /// A tool whose options define the pattern, and whose lines the run prints.
-pub(super) trait Tool {
+pub trait Tool: Sized {
+    /// Command line of the tool.
+    type Arguments: Args;
+
+    /// Checks a command line.
+    ///
+    /// # Errors
+    /// One sentence that states the unsupported option or the contradiction.
+    fn new(arguments: &Self::Arguments) -> Result<Self, String>;
+
     /// URL of the target.
-    fn target(&self) -> &str;
+    fn target(&mut self) -> &mut String;
 
     /// Whether the report is printed only for a run that is not valid.
     fn is_quiet(&self) -> bool {
         false
     }
 
-    /// Lines before the first stage.
-    fn head(&self, plan: &Plan) -> String;
+    /// Plan for a number of ranks.
+    ///
+    /// # Errors
+    /// One sentence that states why the Plan is impossible.
+    fn lower(&self, ranks: u32) -> Result<Plan, String>;
+
+    /// Checks before any run that the tool's own files can be written, and prepares these files.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    fn prepare(&self, plan: &Plan) -> Result<Extras, CommandError> {
+        let _ = plan;
+        Ok(Extras::default())
+    }
+
+    /// Lines before the first stage, from the command line of this process and the local time.
+    fn head(&self, plan: &Plan, arguments: &[String], time: &str) -> String;
 
     /// Lines of a completed stage, from the number of the stage, the ranks, and the rows merged over all ranks.
     fn stage(&self, plan: &Plan, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String;
 
     /// Lines after the last stage, from the results of the ranks in each completed stage.
-    fn end(&self, plan: &Plan, elapsed: Duration, done: &[Vec<RankStage>]) -> String;
+    fn end(&self, plan: &Plan, elapsed: Duration, done: &[Vec<RankStage>], time: &str) -> String;
 
     /// Writes the files of the tool after the run.
     ///
@@ -51,14 +76,20 @@ pub(super) trait Tool {
     }
 }
 
+/// What a tool adds to a run at rank 0.
+#[derive(Default)]
+pub struct Extras {
+    /// Files for the time of every operation.
+    pub latency: Option<LatencyFiles>,
+    /// Warning after the first lines of the tool, or nothing.
+    pub warning: &'static str,
+}
+
 /// Outputs of a run that rank 0 prepares before the run.
-pub(super) struct Outputs {
+struct Outputs {
     writer: RunWriter,
     started: SystemTime,
-    /// Files for the time of every operation.
-    pub(super) latency: Option<LatencyFiles>,
-    /// Warning after the first lines of the tool, or nothing.
-    pub(super) warning: &'static str,
+    extras: Extras,
 }
 
 impl Outputs {
@@ -66,7 +97,7 @@ impl Outputs {
     ///
     /// # Errors
     /// If the directory cannot be created, or would be among the files of the run.
-    pub(super) fn new(root: &Path, target: &str, plan: &Plan) -> Result<Self, CommandError> {
+    fn new(root: &Path, target: &str, plan: &Plan, extras: Extras) -> Result<Self, CommandError> {
         let settings = settings(target, plan);
         refuse_results_among_files(root, plan, &settings.target)?;
         let started = SystemTime::now();
@@ -74,14 +105,13 @@ impl Outputs {
         Ok(Self {
             writer: writer.map_err(|e| SeriesError::results_path(&e))?,
             started,
-            latency: None,
-            warning: "",
+            extras,
         })
     }
 }
 
 /// Engine settings for a Plan on the target of a URL.
-pub(super) fn settings(target: &str, plan: &Plan) -> Settings {
+fn settings(target: &str, plan: &Plan) -> Settings {
     Settings {
         target: io_choice::target_of(target, plan),
         ..Settings::default()
@@ -111,7 +141,7 @@ pub(super) fn check_ranks(args: &RankArgs, target: &str, ranks: u32) -> Result<(
 ///
 /// # Errors
 /// If the Plan lacks the phase of an event, or the access to files does not allow an option.
-pub(super) fn adapted(
+fn adapted(
     mut plan: Plan,
     args: &RankArgs,
     target: &str,
@@ -124,23 +154,55 @@ pub(super) fn adapted(
     Ok(plan)
 }
 
-/// Connects the ranks and runs the pattern. `target` is the URL of the target; `None` if the options are invalid, which
-/// rank 0 reports once the ranks are connected. `prepare` makes the Plan for a number of ranks, and the outputs, at rank
-/// 0; `tool` makes the tool and the events, at every rank.
-pub(super) fn run(
-    (args, format): (&RankArgs, Format),
-    target: Option<&str>,
-    prepare: impl FnOnce(u32) -> Result<(Plan, Outputs), CommandError>,
-    tool: impl FnOnce() -> Result<(Box<dyn Tool>, Vec<EventSpec>), CommandError>,
-) -> Result<Exit, CommandError> {
-    let (communicator, ranks) = join_pattern(args, target)?;
+/// The tool with its options, and the events that are not part of the target's URL.
+fn tool_and_events<T: Tool>(
+    args: &PatternArgs<T::Arguments>,
+) -> Result<(T, Vec<EventSpec>), CommandError> {
+    let mut tool = T::new(&args.tool).map_err(CommandError::usage)?;
+    let events = args.events.add_to(tool.target())?;
+    Ok((tool, events))
+}
+
+/// The Plan of a tool for `ranks` ranks, checked, and the tool.
+fn checked<T: Tool>(
+    args: &PatternArgs<T::Arguments>,
+    ranks: u32,
+) -> Result<(Plan, T), CommandError> {
+    let (mut tool, events) = tool_and_events::<T>(args)?;
+    let target = tool.target().clone();
+    check_ranks(&args.ranks, &target, ranks)?;
+    let plan = tool.lower(ranks).map_err(CommandError::usage)?;
+    let plan = adapted(plan, &args.ranks, &target, &events)?;
+    Ok((plan, tool))
+}
+
+/// Runs the pattern of a tool with all ranks; the option `--dry-run` only prints the Plan.
+///
+/// # Errors
+/// If the options are invalid, or the run cannot begin, or its results cannot be written.
+pub fn run<T: Tool>(args: &PatternArgs<T::Arguments>) -> Result<Exit, CommandError> {
+    if args.dry_run {
+        let (plan, mut tool) = checked::<T>(args, args.ranks.working()?)?;
+        return super::plan::show(&plan, &settings(tool.target(), &plan), args.format);
+    }
+    // Rank 0 reports invalid options once the ranks are connected.
+    let target = T::new(&args.tool)
+        .ok()
+        .map(|mut tool| tool.target().clone());
+    let (communicator, ranks) = join_pattern(&args.ranks, target.as_deref())?;
     let mut outputs = None;
     let plan: Plan = communicator.run_on_root_and_broadcast(|| {
-        let (plan, prepared) = prepare(ranks)?;
-        outputs = Some(prepared);
+        let (plan, mut tool) = checked::<T>(args, ranks)?;
+        let extras = tool.prepare(&plan)?;
+        outputs = Some(Outputs::new(
+            &args.root.results,
+            tool.target(),
+            &plan,
+            extras,
+        )?);
         Ok::<_, CommandError>(plan)
     })?;
-    let (tool, events) = tool()?;
+    let (mut tool, events) = tool_and_events::<T>(args)?;
     let settings = settings(tool.target(), &plan);
     let config = RunConfig {
         plan,
@@ -149,10 +211,10 @@ pub(super) fn run(
         holds: false,
     };
     let output = OutputOptions {
-        format,
+        format: args.format,
         quiet: tool.is_quiet(),
         live: false,
-        per_rank: args.per_rank,
+        per_rank: args.ranks.per_rank,
     };
     let host = ConsoleHost::of_series(&output, stop_on_interrupt(&communicator)?, 1);
     let context = RunContext {
@@ -161,7 +223,7 @@ pub(super) fn run(
         ..RunContext::new(&communicator, &host)
     };
     match outputs {
-        Some(outputs) => run_as_root(&context, &output, &config, &*tool, outputs),
+        Some(outputs) => run_as_root(&context, &output, &config, &tool, outputs),
         None => {
             context.run_as_member(&config)?;
             Ok(Exit::Valid)
@@ -169,11 +231,11 @@ pub(super) fn run(
     }
 }
 
-fn run_as_root(
+fn run_as_root<T: Tool>(
     context: &RunContext<'_>,
     output: &OutputOptions,
     config: &RunConfig,
-    tool: &dyn Tool,
+    tool: &T,
     outputs: Outputs,
 ) -> Result<Exit, CommandError> {
     let plan = &config.plan;
@@ -183,10 +245,10 @@ fn run_as_root(
     };
     let mut observer = StageObserver {
         conductor: context.begin(config, &facts, outputs.writer, outputs.started)?,
-        head: tool.head(plan) + outputs.warning,
+        head: tool.head(plan, &arguments(), &local_time()) + outputs.extras.warning,
         tool,
         plan,
-        latency: outputs.latency,
+        latency: outputs.extras.latency,
         done: vec![],
         broken: None,
         stop: context.host.stop().clone(),
@@ -207,7 +269,7 @@ fn run_as_root(
         done,
         ..
     } = observer;
-    let lines = tool.end(plan, begun.elapsed(), &done);
+    let lines = tool.end(plan, begun.elapsed(), &done, &local_time());
     conductor.view().print(&lines);
     let written = conductor.end(outcome);
     if output.format == Format::Json || output.quiet {
@@ -235,20 +297,20 @@ fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result
 }
 
 /// The command line of this process, a text for each argument.
-pub(super) fn arguments() -> Vec<String> {
+fn arguments() -> Vec<String> {
     let words = std::env::args_os();
     words.map(|w| w.to_string_lossy().into_owned()).collect()
 }
 
 /// Date and local time of day.
-pub(super) fn local_time() -> String {
+fn local_time() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// Prints the tool's lines of each completed stage, and records the time of every operation.
-struct StageObserver<'a> {
+struct StageObserver<'a, T> {
     conductor: Conductor<'a>,
-    tool: &'a dyn Tool,
+    tool: &'a T,
     plan: &'a Plan,
     /// First lines, printed once the run is accepted, since a refused run prints only the reason; empty after printing.
     head: String,
@@ -271,7 +333,7 @@ fn with_latency_failure(mut outcome: Outcome, broken: Option<&String>) -> Outcom
     outcome
 }
 
-impl StageObserver<'_> {
+impl<T> StageObserver<'_, T> {
     /// Prints the first lines, once.
     fn say_head(&mut self) {
         if !self.head.is_empty() {
@@ -290,7 +352,7 @@ impl StageObserver<'_> {
     }
 }
 
-impl Observer for StageObserver<'_> {
+impl<T: Tool> Observer for StageObserver<'_, T> {
     fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
         self.say_head();
         self.conductor.before(phase, stopped)

@@ -48,6 +48,7 @@ mod md;
 mod md_caches;
 mod md_model;
 mod md_virtual;
+mod mdtest;
 mod mix_calls;
 mod mixes;
 mod monitoring;

@@ -53,9 +53,12 @@ impl Contents {
     /// Buffers for the pattern's objects; `None` if there is not enough memory.
     pub(super) fn new(pattern: &Pattern, rank: u32, seed: u64, pool: ContentPool) -> Option<Self> {
         let size = usize::try_from(pattern.object_size).ok()?;
+        let read = pattern
+            .read_size
+            .map_or(Some(size), |n| usize::try_from(n).ok())?;
         Some(Self {
             to_write: Buffer::new(size, (rank % 256) as u8)?,
-            found: Buffer::new(size, 0xa5)?,
+            found: Buffer::new(read, 0xa5)?,
             seed: (seed ^ (seed >> 32)) as u32,
             pool,
         })
@@ -97,13 +100,14 @@ impl Contents {
 
     /// A description of the difference between found and expected contents; `None` if the contents are equal.
     pub(super) fn difference(&self, pattern: &Pattern) -> Option<String> {
-        if *self.found == *self.to_write {
+        let expected = &self.to_write[..self.found.len()];
+        if *self.found == *expected {
             return None;
         }
         let blocks = || {
             self.found
                 .chunks(STAMPED_BLOCK_BYTES)
-                .zip(self.to_write.chunks(STAMPED_BLOCK_BYTES))
+                .zip(expected.chunks(STAMPED_BLOCK_BYTES))
         };
         let bad = blocks().filter(|(found, wanted)| found != wanted).count();
         let all = blocks().count();

@@ -5,14 +5,18 @@ use super::Rank;
 use super::objects::{OBJECT_TOO_SHORT, Step};
 use crate::worker::WorkerExit;
 use crate::worker::context::replaced;
-use plimsoll_plan::{ObjectOp, Rounds};
+use plimsoll_plan::{ObjectOp, Rounds, StageWork};
 use plimsoll_target::{OpError, Session};
 use std::ops::Range;
 
 impl<S: Session> Rank<'_, S> {
-    /// Whether no operation of the stage waits.
+    /// Whether no operation of the stage waits, and all work on files.
     pub(super) fn is_immediate_stage(&self) -> bool {
-        self.session.is_immediate() && self.stage.waiting_factor <= 0.0
+        let on_files = match &self.stage.work {
+            StageWork::Objects(work) => work.steps.iter().all(|s| !s.op.is_on_directory()),
+            StageWork::Transfers(_) | StageWork::Search(_) => true,
+        };
+        self.session.is_immediate() && self.stage.waiting_factor <= 0.0 && on_files
     }
 
     /// Executes a round in all sets.
@@ -24,7 +28,7 @@ impl<S: Session> Rank<'_, S> {
         number: u64,
         round: u64,
     ) -> Result<(), WorkerExit> {
-        for set in 0..self.pattern.sets {
+        for set in self.pattern.sets_with_objects() {
             self.steps_now(rounds, steps, set, number, round)?;
         }
         Ok(())
@@ -64,6 +68,10 @@ impl<S: Session> Rank<'_, S> {
             self.locate(owner, set, number);
             let size = self.pattern.object_size;
             let went = match step.op {
+                ObjectOp::MakeDir
+                | ObjectOp::StatDir
+                | ObjectOp::RenameDir
+                | ObjectOp::RemoveDir => unreachable!("an operation on directories"),
                 ObjectOp::Stat => {
                     let begun = self.context.start(row);
                     let result = self.session.stat_now().map(|_| ());
@@ -72,7 +80,8 @@ impl<S: Session> Rank<'_, S> {
                 ObjectOp::Read => {
                     let begun = self.context.start(row);
                     let result = self.read_now();
-                    let went = self.finish(row, &begun, size, result)?;
+                    let went =
+                        self.finish(row, &begun, self.contents.found.len() as u64, result)?;
                     if went && self.pattern.verify {
                         self.verify(row, owner, set, number)?;
                     }

@@ -27,6 +27,13 @@ const MAX_SPIN_NS: Nanos = 10_000_000;
 /// Maximum number of objects with wrong contents that are named.
 const MAX_NAMED_MISMATCHES: usize = 16;
 
+/// Located name of a pattern: owner and set, and the number of an object in the set.
+enum Located {
+    Set(u32, u32),
+    Object(u32, u32, u64),
+    Directory(u32, u32, u64),
+}
+
 /// A rank that executes a stage.
 struct Rank<'a, S: Session> {
     session: &'a mut S,
@@ -37,8 +44,7 @@ struct Rank<'a, S: Session> {
     stage: &'a Stage,
     rank: u32,
     done: StageDone,
-    /// Owner, set and number of the located object; without a number, the located name is a set.
-    at: (u32, u32, Option<u64>),
+    at: Located,
     /// Path of the directory or file that a search has located; `None` in other stages.
     path_in_tree: Option<Vec<u8>>,
     contents: Contents,
@@ -83,7 +89,7 @@ impl<S: Session> Worker<S> {
                 },
                 ..StageDone::default()
             },
-            at: (rank, 0, None),
+            at: Located::Set(rank, 0),
             path_in_tree: None,
             contents,
             mismatches: 0,
@@ -132,10 +138,11 @@ impl<S: Session> Rank<'_, S> {
     /// The rows of the stage, each with the maximum number of records; no rows for a search, whose tree is unknown.
     fn expected_operations(&self) -> Vec<(u32, u64)> {
         let sets = u64::from(self.pattern.sets);
+        let with_objects = self.pattern.sets_with_objects().len() as u64;
         match &self.stage.work {
             StageWork::Objects(l) => {
                 let rounds = self.max_rounds(l.rounds);
-                let steps = l.steps.iter().map(|s| (s.row.0, rounds * sets));
+                let steps = l.steps.iter().map(|s| (s.row.0, rounds * with_objects));
                 let dirs = l.make_sets.into_iter().chain(l.remove_sets);
                 steps.chain(dirs.map(|r| (r.0, sets))).collect()
             }
@@ -245,11 +252,15 @@ impl<S: Session> Rank<'_, S> {
             return path.clone();
         }
         let mut path = Vec::new();
+        let pattern = self.pattern;
         match self.at {
-            (owner, set, Some(number)) => {
-                self.pattern.push_object(owner, set, number, &mut path);
+            Located::Set(owner, set) => pattern.push_set(owner, set, &mut path),
+            Located::Object(owner, set, number) => {
+                pattern.push_object(owner, set, number, &mut path);
             }
-            (owner, set, None) => self.pattern.push_set(owner, set, &mut path),
+            Located::Directory(owner, set, number) => {
+                pattern.push_directory(owner, set, number, &mut path);
+            }
         }
         path
     }

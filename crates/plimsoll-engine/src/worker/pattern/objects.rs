@@ -1,9 +1,13 @@
 //! Stages that work on whole objects.
 
-use super::Rank;
+use super::{Located, Rank};
+use crate::permutation::Permutation;
 use crate::worker::WorkerExit;
 use crate::worker::context::path_in;
-use plimsoll_plan::{ObjectLoop, ObjectOp, ObjectStep, OperationId, Rounds};
+use plimsoll_plan::{
+    ObjectLoop, ObjectOp, ObjectOrder, ObjectStep, OperationId, Rounds, StageWork, Stream,
+    pattern_names,
+};
 use plimsoll_target::{OpError, Session};
 use rustix::io::Errno;
 
@@ -37,10 +41,42 @@ impl<S: Session> Rank<'_, S> {
         if let Some(row) = work.make_sets {
             self.each_set(row, true).await?;
         }
-        match work.set_by_set {
-            true => self.set_by_set(work, &steps).await,
-            false => self.round_by_round(work, &steps).await,
+        match work.order {
+            ObjectOrder::Rounds => self.round_by_round(work, &steps).await,
+            ObjectOrder::Sets => {
+                let sets = self.pattern.sets_with_objects();
+                self.set_by_set(work, &steps, sets).await
+            }
+            ObjectOrder::DepthFirst => {
+                let with_objects = self.pattern.sets_with_objects();
+                let mut sets = self.sets_of_tree(false);
+                sets.retain(|set| with_objects.contains(set));
+                self.set_by_set(work, &steps, sets).await
+            }
+            ObjectOrder::Shuffled { seed } => self.shuffled(work.rounds, &steps, seed).await,
         }
+    }
+
+    /// Executes the rounds of all sets in an order that the seed and the rank determine.
+    async fn shuffled(
+        &mut self,
+        rounds: Rounds,
+        steps: &[Step<'_>],
+        seed: u64,
+    ) -> Result<(), WorkerExit> {
+        let position = self.run.states.position[self.rank as usize];
+        let (each, sets) = (self.max_rounds(rounds), self.pattern.sets_with_objects());
+        let all = each * sets.len() as u64;
+        let order = Permutation::new(all.max(1), Stream::new(seed).branch(self.rank.into()));
+        for n in 0..all {
+            self.context.lane.yield_if_exhausted().await;
+            let object = order.map(n);
+            let (set, round) = (sets.start + (object / each) as u32, object % each);
+            self.steps(rounds, steps, set, position + round, round)
+                .await?;
+        }
+        self.done.rounds = each;
+        Ok(())
     }
 
     /// Creates or removes the sets of this rank. Sets that all ranks share belong to rank 0.
@@ -48,17 +84,26 @@ impl<S: Session> Rank<'_, S> {
         if self.rank > 0 && !self.pattern.set_name.has_rank() {
             return Ok(());
         }
-        for set in 0..self.pattern.sets {
+        for set in self.sets_of_tree(!make) {
             self.set(row, set, make).await?;
         }
         Ok(())
+    }
+
+    /// All sets, depth first if they form a tree.
+    fn sets_of_tree(&self, parents_last: bool) -> Vec<u32> {
+        let sets = self.pattern.sets;
+        match self.pattern.tree {
+            Some(tree) => tree.depth_first(sets, parents_last),
+            None => (0..sets).collect(),
+        }
     }
 
     async fn set(&mut self, row: OperationId, set: u32, make: bool) -> Result<(), WorkerExit> {
         if self.pattern.set_name.is_empty() {
             return Ok(());
         }
-        self.at = (self.rank, set, None);
+        self.at = Located::Set(self.rank, set);
         let (pattern, rank) = (self.pattern, self.rank);
         self.session.locate(|p| pattern.push_set(rank, set, p));
         self.check_parent(row.0).await?;
@@ -96,7 +141,7 @@ impl<S: Session> Rank<'_, S> {
                 self.round_now(work.rounds, steps, first + f, f)?;
             } else {
                 self.context.lane.yield_if_exhausted().await;
-                for set in 0..self.pattern.sets {
+                for set in self.pattern.sets_with_objects() {
                     self.steps(work.rounds, steps, set, first + f, f).await?;
                 }
             }
@@ -113,11 +158,12 @@ impl<S: Session> Rank<'_, S> {
         &mut self,
         work: &ObjectLoop,
         steps: &[Step<'_>],
+        sets: impl IntoIterator<Item = u32>,
     ) -> Result<(), WorkerExit> {
         let states = &self.run.states;
         let position = |rank: u32| states.position[rank as usize];
         let ranks = self.pattern.ranks;
-        for set in 0..self.pattern.sets {
+        for set in sets {
             let numbers = match work.rounds {
                 Rounds::Left {
                     window,
@@ -185,9 +231,15 @@ impl<S: Session> Rank<'_, S> {
         number: u64,
     ) -> Result<bool, WorkerExit> {
         let row = step.row.0;
+        if step.op.is_on_directory() {
+            return self.directory(step, owner, set, number).await;
+        }
         self.locate(owner, set, number);
         let size = self.pattern.object_size;
         let (begun, went) = match step.op {
+            ObjectOp::MakeDir | ObjectOp::StatDir | ObjectOp::RenameDir | ObjectOp::RemoveDir => {
+                unreachable!("an operation on directories")
+            }
             ObjectOp::Stat => {
                 let begun = self.context.start(row);
                 let result = self.session.stat().await.map(|_| ());
@@ -197,7 +249,7 @@ impl<S: Session> Rank<'_, S> {
             ObjectOp::Read => {
                 let begun = self.context.start(row);
                 let result = self.read_object().await;
-                let went = self.finish(row, &begun, size, result)?;
+                let went = self.finish(row, &begun, self.contents.found.len() as u64, result)?;
                 if went && self.pattern.verify {
                     self.verify(row, owner, set, number)?;
                 }
@@ -223,10 +275,81 @@ impl<S: Session> Rank<'_, S> {
         Ok(went)
     }
 
+    /// Executes one operation on an object that is a directory; `false` as for [`Self::object`].
+    async fn directory(
+        &mut self,
+        step: &ObjectStep,
+        owner: u32,
+        set: u32,
+        number: u64,
+    ) -> Result<bool, WorkerExit> {
+        let (row, pattern) = (step.row.0, self.pattern);
+        if step.op == ObjectOp::RenameDir {
+            return self.rename_directory(row, owner, set, number).await;
+        }
+        self.at = Located::Directory(owner, set, number);
+        self.session
+            .locate(|p| pattern.push_directory(owner, set, number, p));
+        if step.op != ObjectOp::StatDir {
+            self.check_parent(row).await?;
+        }
+        let begun = self.context.start(row);
+        let result = match step.op {
+            ObjectOp::MakeDir => self.session.make_dir().await,
+            ObjectOp::RemoveDir => self.session.remove_dir().await,
+            _ => self.session.stat().await.map(|_| ()),
+        };
+        let went = self.finish(row, &begun, 0, result)?;
+        self.wait_after(begun.start).await?;
+        Ok(went)
+    }
+
+    /// Renames a directory to the name of the rank's preceding directory: see [`ObjectOp::RenameDir`].
+    async fn rename_directory(
+        &mut self,
+        row: u32,
+        owner: u32,
+        set: u32,
+        number: u64,
+    ) -> Result<bool, WorkerExit> {
+        let pattern = self.pattern;
+        let sets = pattern.sets_with_objects();
+        let StageWork::Objects(ObjectLoop {
+            rounds: Rounds::Count(each),
+            ..
+        }) = self.stage.work
+        else {
+            unreachable!("a stage on directories has a fixed number of rounds");
+        };
+        let push_first = |p: &mut Vec<u8>| {
+            pattern.push_directory(owner, sets.start, 0, p);
+            p.extend_from_slice(pattern_names::ROTATED_SUFFIX.as_bytes());
+        };
+        let is_last = set + 1 == sets.end && number + 1 == each;
+        self.at = Located::Directory(owner, set, number);
+        self.session.locate(|p| match (set == sets.start, number) {
+            (true, 0) => push_first(p),
+            (false, 0) => pattern.push_directory(owner, set - 1, each - 1, p),
+            _ => pattern.push_directory(owner, set, number - 1, p),
+        });
+        self.check_parent(row).await?;
+        self.session.set_destination();
+        self.session.locate(|p| match is_last {
+            true => push_first(p),
+            false => pattern.push_directory(owner, set, number, p),
+        });
+        self.check_parent(row).await?;
+        let begun = self.context.start(row);
+        let result = self.session.rename().await;
+        let went = self.finish(row, &begun, 0, result)?;
+        self.wait_after(begun.start).await?;
+        Ok(went)
+    }
+
     /// Passes the path of the object of the next operation to the session.
     #[inline(always)]
     pub(super) fn locate(&mut self, owner: u32, set: u32, number: u64) {
-        self.at = (owner, set, Some(number));
+        self.at = Located::Object(owner, set, number);
         let pattern = self.pattern;
         self.session
             .locate(|p| pattern.push_object(owner, set, number, p));

@@ -117,7 +117,7 @@ impl<S: Session> Rank<'_, S> {
     /// Passes the path of the object of `owner`, or of the object that all ranks share, to the session.
     fn locate_part(&mut self, work: &TransferLoop, owner: u32) {
         let owner = if work.strided { 0 } else { owner };
-        self.at = (owner, 0, Some(0));
+        self.at = super::Located::Object(owner, 0, 0);
         let pattern = self.pattern;
         self.session.locate(|p| pattern.push_object(owner, 0, 0, p));
     }

@@ -12,7 +12,7 @@ use plimsoll_plan::{
 
 /// Directory below the pattern's root that contains the directories and files of mdtest. The name `test-dir.0-0` is
 /// also the name that mdtest uses.
-const TEST_DIR: &str = "test-dir.0-0";
+pub(crate) const TEST_DIR: &str = "test-dir.0-0";
 
 pub(super) fn mdtest(
     options: &Options,
@@ -28,7 +28,7 @@ pub(super) fn mdtest(
     )?;
     let (name, offset) = (options.arguments.pattern.as_str(), options.offset);
     let mut stages = vec![
-        directories("make directories", true, rows),
+        trees("make directories", true, rows),
         write(name, m, rows),
         visit(name, "stat", ObjectOp::Stat, offset, rows),
     ];
@@ -36,11 +36,11 @@ pub(super) fn mdtest(
         stages.push(visit(name, "read", ObjectOp::Read, 2 * offset, rows));
     }
     stages.push(visit(name, "delete", ObjectOp::Delete, 3 * offset, rows));
-    stages.push(directories("remove directories", false, rows));
+    stages.push(trees("remove directories", false, rows));
     squeeze(&mut stages, options, false);
     let set_name = match m.hard {
-        true => template(pattern_names::MDTEST_HARD_SET),
-        false => template(pattern_names::MDTEST_EASY_SET),
+        true => template(pattern_names::MDTEST_SHARED_SET),
+        false => template(pattern_names::MDTEST_RANK_SET),
     };
     let below = RelPath::new(TEST_DIR).expect("a name without dots");
     Ok(LoweredPattern {
@@ -67,15 +67,19 @@ pub(super) fn mdtest(
     })
 }
 
-/// A stage that only creates or only removes the directories of mdtest, because mdtest does not count directories as
-/// files.
-fn directories(name: &str, make: bool, rows: &mut RowTable) -> Stage {
-    let work = ObjectLoop {
+/// Work that only creates or only removes the directories of mdtest's trees, because mdtest does not count these
+/// directories.
+pub(crate) fn directories(make: bool, rows: &mut RowTable) -> ObjectLoop {
+    ObjectLoop {
         make_sets: make.then(|| rows.id(row::MAKE_SET, OpKind::MakeDir)),
         remove_sets: (!make).then(|| rows.id(row::REMOVE_SET, OpKind::RemoveDir)),
         ..ObjectLoop::new(Rounds::Count(0), vec![])
-    };
-    stage(name, StageWork::Objects(work), OnError::Stop)
+    }
+}
+
+fn trees(name: &str, make: bool, rows: &mut RowTable) -> Stage {
+    let work = StageWork::Objects(directories(make, rows));
+    stage(name, work, OnError::Stop)
 }
 
 fn write(pattern: &str, m: &Io500, rows: &mut RowTable) -> Stage {

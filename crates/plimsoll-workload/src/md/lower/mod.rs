@@ -3,6 +3,7 @@
 mod io500;
 mod workbench;
 
+pub(crate) use io500::{TEST_DIR as MDTEST_DIR, directories};
 pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
 
 use crate::md::options::{Options, PatternOptions, Place};
@@ -27,6 +28,9 @@ pub(crate) mod row {
     pub(crate) const OPEN: &str = "open";
     pub(crate) const SYNC: &str = "sync";
     pub(crate) const CLOSE: &str = "close";
+    pub(crate) const MAKE_DIR: &str = "make directory";
+    pub(crate) const RENAME: &str = "rename";
+    pub(crate) const REMOVE_DIR: &str = "remove directory";
 }
 
 /// Maximum of object numbers, and of the numbers of bytes and objects of a run.
@@ -257,10 +261,13 @@ pub(crate) fn empty_pattern(root: RelPath, ranks: u32, stages: Vec<Stage>) -> Pa
         leaves_objects: false,
         set_name: NameTemplate::default(),
         object_name: NameTemplate::default(),
+        directory_name: NameTemplate::default(),
+        tree: None,
         ranks,
         sets: 1,
         objects: 0,
         object_size: 0,
+        read_size: None,
         position: 0,
         positions: vec![],
         verify: false,
@@ -331,7 +338,7 @@ pub(crate) fn parameter(
 }
 
 /// Stonewall of IO500's patterns, after which ranks wear out.
-fn worn_out(stonewall: Option<Duration>) -> Option<Stonewall> {
+pub(crate) fn worn_out(stonewall: Option<Duration>) -> Option<Stonewall> {
     stonewall.map(|after| Stonewall {
         after,
         wear_out: true,
@@ -354,6 +361,10 @@ pub(crate) fn object_step(op: ObjectOp, rows: &mut RowTable, owner: RankShift) -
         ObjectOp::Stat => (row::STAT, OpKind::Stat),
         ObjectOp::Read => (row::READ, OpKind::ObjectRead),
         ObjectOp::Delete => (row::DELETE, OpKind::Delete),
+        ObjectOp::MakeDir => (row::MAKE_DIR, OpKind::MakeDir),
+        ObjectOp::StatDir => (row::STAT, OpKind::Stat),
+        ObjectOp::RenameDir => (row::RENAME, OpKind::Rename),
+        ObjectOp::RemoveDir => (row::REMOVE_DIR, OpKind::RemoveDir),
     };
     ObjectStep {
         row: rows.id(name, kind),
@@ -373,7 +384,7 @@ fn by_set(ranks: i64) -> RankShift {
 }
 
 /// A shift by `ranks` ranks, the same for all sets.
-fn by(ranks: i64) -> RankShift {
+pub(crate) fn by(ranks: i64) -> RankShift {
     RankShift {
         constant: ranks,
         per_set: 0,

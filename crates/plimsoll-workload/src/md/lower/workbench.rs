@@ -7,8 +7,8 @@ use super::{
 use crate::md::options::{Options, Workbench};
 use crate::md::run_info::Position;
 use plimsoll_plan::{
-    ObjectLoop, ObjectOp, ObjectStep, OnError, OpKind, Parameter, Pattern, RankShift, RootHandling,
-    Rounds, Stage, StageProgress, StageWork, Stonewall, pattern_names,
+    ObjectLoop, ObjectOp, ObjectOrder, ObjectStep, OnError, OpKind, Parameter, Pattern, RankShift,
+    RootHandling, Rounds, Stage, StageProgress, StageWork, Stonewall, pattern_names,
 };
 
 /// Names of the phases in output lines.
@@ -223,7 +223,7 @@ fn cleanup(options: &Options, w: &Workbench, rows: &mut RowTable) -> Stage {
     };
     let delete = object_step(ObjectOp::Delete, rows, RankShift::default());
     let work = ObjectLoop {
-        set_by_set: true,
+        order: ObjectOrder::Sets,
         remove_sets: Some(rows.id(row::REMOVE_SET, OpKind::RemoveDir)),
         ..ObjectLoop::new(rounds, vec![delete])
     };
