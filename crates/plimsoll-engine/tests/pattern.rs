@@ -102,7 +102,6 @@ fn plan(dir: &Path, stages: &str) -> Plan {
     }
     let root = RelPath::new("out").unwrap();
     let pattern = Pattern {
-        root: root.clone(),
         root_is: if stages.starts_with('p') {
             RootHandling::New
         } else {
@@ -111,18 +110,11 @@ fn plan(dir: &Path, stages: &str) -> Plan {
         leaves_objects: !stages.ends_with('c'),
         set_name: NameTemplate::parse("{rank}_{set}").unwrap(),
         object_name: NameTemplate::parse("file-{object}").unwrap(),
-        ranks: 1,
         sets: SETS,
-        objects: 0,
         object_size: 3901,
-        position: 0,
-        positions: vec![],
         verify: true,
-        content: None,
-        direct: false,
         samples: Samples::First,
-        hold_memory: None,
-        stages: made,
+        ..Pattern::empty(root.clone(), 1, made)
     };
     let row = |name: &str, kind| Operation {
         name: name.into(),

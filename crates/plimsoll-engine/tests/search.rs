@@ -51,33 +51,20 @@ fn plan(dir: &Path, ranks: u32, change: impl FnOnce(&mut TreeSearch)) -> Plan {
     };
     change(&mut search);
     let root = RelPath::new("out").unwrap();
+    let stages = vec![Stage {
+        name: "find".into(),
+        iteration: 0,
+        work: StageWork::Search(search),
+        on_error: OnError::Stop,
+        warm_up: false,
+        waiting_factor: 0.0,
+        stonewall: None,
+        squeeze_memory: None,
+    }];
     let pattern = Pattern {
-        root: root.clone(),
-        root_is: RootHandling::New,
-        leaves_objects: false,
-        set_name: NameTemplate::default(),
         object_name: NameTemplate::parse("file-{object}").unwrap(),
-        ranks,
-        sets: 1,
-        objects: 0,
-        object_size: 0,
-        position: 0,
-        positions: vec![],
-        verify: false,
-        content: None,
-        direct: false,
         samples: Samples::First,
-        hold_memory: None,
-        stages: vec![Stage {
-            name: "find".into(),
-            iteration: 0,
-            work: StageWork::Search(search),
-            on_error: OnError::Stop,
-            warm_up: false,
-            waiting_factor: 0.0,
-            stonewall: None,
-            squeeze_memory: None,
-        }],
+        ..Pattern::empty(root.clone(), ranks, stages)
     };
     let mut plan = Plan::empty("find");
     plan.work_dir.dir = dir.into();

@@ -645,6 +645,34 @@ impl StageWork {
 }
 
 impl Pattern {
+    /// A pattern of empty objects, whose names are not given, in the directory `root`; the run creates and removes the
+    /// root.
+    #[must_use]
+    pub fn empty(root: RelPath, ranks: u32, stages: Vec<Stage>) -> Self {
+        Self {
+            root,
+            root_is: RootHandling::New,
+            leaves_objects: false,
+            set_name: NameTemplate::default(),
+            object_name: NameTemplate::default(),
+            directory_name: NameTemplate::default(),
+            tree: None,
+            ranks,
+            sets: 1,
+            objects: 0,
+            object_size: 0,
+            read_size: None,
+            position: 0,
+            positions: vec![],
+            verify: false,
+            content: None,
+            direct: false,
+            samples: Samples::Off,
+            hold_memory: None,
+            stages,
+        }
+    }
+
     /// Appends the path of an object that is a file to `out`, relative to the work directory.
     #[inline]
     pub fn push_object(&self, owner: u32, set: u32, object: u64, out: &mut Vec<u8>) {

@@ -8,7 +8,7 @@ mod text;
 use plimsoll_plan::{
     Cold, Content, Fileset, NameTemplate, ObjectLoop, ObjectOp, ObjectOrder, ObjectStep, OnError,
     OpKind, OperationId, Pattern, PatternNeeds, Phase, Plan, Program, RankOrder, RankShift,
-    RelPath, RootHandling, Rounds, Samples, SetTree, Stage, StageProgress, StageWork, Stonewall,
+    RelPath, RootHandling, Rounds, SetTree, Stage, StageProgress, StageWork, Stonewall,
     TransferLoop, TransferOrder, TreeSearch, Until, WorkerGroup,
 };
 use std::time::Duration;
@@ -36,26 +36,12 @@ fn template(text: &str) -> NameTemplate {
 /// Pattern of four ranks with three data sets each, without stages.
 fn pattern() -> Pattern {
     Pattern {
-        root: RelPath::new("md").unwrap(),
-        root_is: RootHandling::New,
-        leaves_objects: false,
         set_name: template("{rank}_{set}"),
         object_name: template("file-{object}"),
-        directory_name: NameTemplate::default(),
-        tree: None,
-        ranks: 4,
         sets: 3,
-        objects: 0,
         object_size: 3901,
-        read_size: None,
         position: 100,
-        positions: vec![],
-        verify: false,
-        content: None,
-        direct: false,
-        samples: Samples::Off,
-        hold_memory: None,
-        stages: vec![],
+        ..Pattern::empty(RelPath::new("md").unwrap(), 4, vec![])
     }
 }
 

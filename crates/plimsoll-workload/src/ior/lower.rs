@@ -2,8 +2,8 @@
 
 use super::Options;
 use crate::md::lower::{
-    LoweredPattern, PlanFacts, RowTable, countable, empty_pattern, object_step, parameter, plan_of,
-    row, stage, template,
+    LoweredPattern, PlanFacts, RowTable, countable, object_step, parameter, plan_of, row, stage,
+    template,
 };
 use plimsoll_plan::{
     Cold, ObjectLoop, ObjectOp, OnError, OpKind, Parameter, Pattern, Plan, RankShift, RootHandling,
@@ -69,7 +69,7 @@ fn pattern(options: &Options, ranks: u32, rows: &mut RowTable) -> Pattern {
             false => template(pattern_names::IOR_HARD_OBJECT),
         },
         direct: options.arguments.direct,
-        ..empty_pattern(options.place.root.clone(), ranks, stages)
+        ..Pattern::empty(options.place.root.clone(), ranks, stages)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::Options;
 use crate::md::lower::{
-    LoweredPattern, MDTEST_DIR, PlanFacts, RowTable, by, countable, directories, empty_pattern,
-    object_step, parameter, plan_of, stage, template, worn_out,
+    LoweredPattern, MDTEST_DIR, PlanFacts, RowTable, by, countable, directories, object_step,
+    parameter, plan_of, stage, template, worn_out,
 };
 use plimsoll_plan::{
     Cold, ObjectLoop, ObjectOp, ObjectOrder, OnError, Parameter, Pattern, Plan, RelPath,
@@ -193,7 +193,7 @@ fn pattern(options: &Options, ranks: u32, rows: &mut RowTable) -> Pattern {
         object_size: written.unwrap_or(read),
         read_size: Some(read),
         verify: options.arguments.verify_read,
-        ..empty_pattern(options.place.root.join(&below), ranks, stages)
+        ..Pattern::empty(options.place.root.join(&below), ranks, stages)
     }
 }
 

@@ -164,28 +164,17 @@ fn of_object(seed: u32, owner: u32, set: u32, number: u64) -> Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_plan::{NameTemplate, RelPath, RootHandling, Samples, Stream, pattern_names};
+    use plimsoll_plan::{NameTemplate, RelPath, Stream, pattern_names};
     use std::collections::{HashMap, HashSet};
 
     fn pattern(size: u64) -> Pattern {
         Pattern {
-            root: RelPath::new("out").unwrap(),
-            root_is: RootHandling::New,
-            leaves_objects: false,
             set_name: NameTemplate::parse(pattern_names::MD_WORKBENCH_SET).unwrap(),
             object_name: NameTemplate::parse(pattern_names::MD_WORKBENCH_OBJECT).unwrap(),
-            ranks: 4,
             sets: 2,
-            objects: 0,
             object_size: size,
-            position: 0,
-            positions: vec![],
             verify: true,
-            content: None,
-            direct: false,
-            samples: Samples::Off,
-            hold_memory: None,
-            stages: vec![],
+            ..Pattern::empty(RelPath::new("out").unwrap(), 4, vec![])
         }
     }
 

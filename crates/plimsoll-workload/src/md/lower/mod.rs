@@ -10,9 +10,9 @@ use crate::md::options::{Options, PatternOptions, Place};
 use crate::md::run_info::Position;
 use plimsoll_plan::{
     Cold, Content, NameTemplate, Note, ObjectOp, ObjectStep, OnError, OpKind, Operation,
-    OperationId, Parameter, Pattern, Phase, Plan, Program, QuitMode, RankShift, RelPath,
-    RootHandling, Rounds, Samples, Source, SourceKind, Stage, StageWork, Stonewall, Until,
-    WorkDirSpec, WorkerGroup,
+    OperationId, Parameter, Pattern, Phase, Plan, Program, QuitMode, RankShift, RootHandling,
+    Rounds, Samples, Source, SourceKind, Stage, StageWork, Stonewall, Until, WorkDirSpec,
+    WorkerGroup,
 };
 use std::time::Duration;
 
@@ -249,33 +249,7 @@ fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
             (Some(_), true) => Samples::All,
         },
         hold_memory: memory(arguments.lim_free_mem),
-        ..empty_pattern(options.place.root.clone(), ranks, stages)
-    }
-}
-
-/// A pattern of empty objects in the directory `root`, with default options; the run creates and removes the root.
-pub(crate) fn empty_pattern(root: RelPath, ranks: u32, stages: Vec<Stage>) -> Pattern {
-    Pattern {
-        root,
-        root_is: RootHandling::New,
-        leaves_objects: false,
-        set_name: NameTemplate::default(),
-        object_name: NameTemplate::default(),
-        directory_name: NameTemplate::default(),
-        tree: None,
-        ranks,
-        sets: 1,
-        objects: 0,
-        object_size: 0,
-        read_size: None,
-        position: 0,
-        positions: vec![],
-        verify: false,
-        content: None,
-        direct: false,
-        samples: Samples::Off,
-        hold_memory: None,
-        stages,
+        ..Pattern::empty(options.place.root.clone(), ranks, stages)
     }
 }
 
