@@ -98,8 +98,8 @@ check: ## format, lints and unit tests, in a minute or so after a change
 		'cargo clippy --workspace --all-targets -- -D warnings' \
 		'cargo test --workspace --lib --bins --no-fail-fast --quiet'
 
-# Most of the time tests wait: for windows, servers and time limits. Two run at a time on each processor.
-test test-root: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+# Most of the time tests wait: for windows, servers and time limits. Three run at a time on each processor.
+test test-root: export RUST_TEST_THREADS ?= $(shell echo $$((3 * $$(nproc))))
 
 # Where an ordinary user may make no namespaces, tests that need root's rights get them by `sudo -n`.
 test test-mpi: export PLIMSOLL_TEST_SUDO := 1

@@ -31,6 +31,10 @@ pub struct Pattern {
     /// Template of the names of objects that are directories (mdtest); empty if all objects are files.
     #[serde(default, skip_serializing_if = "NameTemplate::is_empty")]
     pub directory_name: NameTemplate,
+    /// Number of ranks from the owner of an object to the rank whose data set holds the object (mdtest's `-N` with
+    /// `-u`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub set_shift: u32,
     /// Tree of the directories of the data sets; null if these directories lie in the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<SetTree>,
@@ -40,7 +44,7 @@ pub struct Pattern {
     /// Number of data sets of each rank, at least 1.
     pub sets: u32,
     /// Number of objects in a data set between two rounds; 0 if no later run needs the number.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub objects: u64,
     /// Size of each object in bytes, for stages that work on whole objects.
     pub object_size: u64,
@@ -73,8 +77,8 @@ pub struct Pattern {
     pub stages: Vec<Stage>,
 }
 
-fn is_zero(n: &u64) -> bool {
-    *n == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Tree of the directories of a pattern's data sets (mdtest's `-b` and `-z`). Data set 0 is the top of the tree. The
@@ -89,8 +93,8 @@ pub struct SetTree {
 }
 
 impl SetTree {
-    /// Numbers of the data sets of a tree with `sets` data sets, depth first: each directory before the directories in
-    /// it, or after them if `parents_last`.
+    /// Numbers of the data sets of a tree with `sets` data sets, depth first: each directory before its child
+    /// directories, or after its child directories if `parents_last`.
     #[must_use]
     pub fn depth_first(&self, sets: u32, parents_last: bool) -> Vec<u32> {
         fn walk(tree: &SetTree, sets: u32, set: u32, parents_last: bool, order: &mut Vec<u32>) {
@@ -367,7 +371,7 @@ pub enum ObjectOrder {
     Rounds,
     /// Data set by data set, all rounds of a data set before the next data set.
     Sets,
-    /// As `sets`, with the data sets of a tree depth first: after a data set the data sets in its directory.
+    /// As `sets`, with the data sets of a tree depth first: each directory before its child directories.
     DepthFirst,
     /// All objects in a random order.
     Shuffled {
@@ -656,6 +660,7 @@ impl Pattern {
             set_name: NameTemplate::default(),
             object_name: NameTemplate::default(),
             directory_name: NameTemplate::default(),
+            set_shift: 0,
             tree: None,
             ranks,
             sets: 1,
@@ -694,7 +699,7 @@ impl Pattern {
         object: u64,
         out: &mut Vec<u8>,
     ) {
-        self.push_set(owner, set, out);
+        self.push_set(self.holder(owner), set, out);
         if !out.is_empty() {
             out.push(b'/');
         }
@@ -715,6 +720,13 @@ impl Pattern {
             }
             self.set_name.push(owner, set, 0, out);
         }
+    }
+
+    /// The rank whose data sets hold the objects of rank `owner`.
+    #[inline]
+    #[must_use]
+    pub fn holder(&self, owner: u32) -> u32 {
+        (owner + self.set_shift) % self.ranks
     }
 
     /// Numbers of the data sets with objects.
@@ -775,7 +787,12 @@ impl Pattern {
         let tree = self.tree.map_or_else(String::new, |tree| {
             format!(" tree {} {} {}", tree.branch, tree.first_set, self.objects)
         });
+        let shift = match self.set_shift {
+            0 => String::new(),
+            ranks => format!(" shift {ranks}"),
+        };
         let parts = text.bytes().chain(content.bytes()).chain(tree.bytes());
+        let parts = parts.chain(shift.bytes());
         parts.fold(FNV1A_BASIS, fnv1a)
     }
 }

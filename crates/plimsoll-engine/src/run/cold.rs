@@ -101,7 +101,7 @@ pub(super) struct PatternFiles<'a> {
 
 impl PatternFiles<'_> {
     /// Drops the objects that this rank wrote or read from its machine's page cache. Before the first stage, drops the
-    /// objects that an earlier run left in the rank's sets.
+    /// objects that an earlier run left in the sets of the rank's objects.
     ///
     /// # Errors
     /// If a file cannot be opened, written out or dropped.
@@ -116,11 +116,12 @@ impl PatternFiles<'_> {
         pool.all(ranges.files(), &DropCaches(push), || ())
     }
 
-    /// The existing objects in the sets of this rank.
+    /// The existing objects in the sets that hold the objects of this rank.
     fn left_by_earlier_run(&self, pool: &SetupPool) -> Result<Vec<Vec<u8>>, SetupError> {
         let mut paths = Vec::new();
+        let holder = self.pattern.holder(self.rank);
         for set in 0..self.pattern.sets {
-            let dir = path_of(|p| self.pattern.push_set(self.rank, set, p));
+            let dir = path_of(|p| self.pattern.push_set(holder, set, p));
             let entries = match pool.at(&dir, async |s| s.entries().await) {
                 Ok(entries) => entries,
                 Err(OpError(Errno::NOENT)) => continue,

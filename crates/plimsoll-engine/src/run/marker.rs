@@ -151,7 +151,7 @@ impl PatternNames {
         }
     }
 
-    /// Whether the pattern gives the name to entries of the kind that lie `depth` directories below its root.
+    /// Whether the pattern gives the name to entries of the kind that lie `depth` directories below the root.
     pub(crate) fn fit(&self, depth: usize, name: &[u8], kind: EntryKind) -> bool {
         let in_set = depth > 0 || self.set.is_empty();
         match kind {

@@ -23,6 +23,9 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
     if !p.directory_name.is_empty() {
         writeln!(f, "    directories named {}", p.directory_name)?;
     }
+    if p.set_shift > 0 {
+        writeln!(f, "    objects lie in the sets of rank +{}", p.set_shift)?;
+    }
     if let Some(tree) = p.tree {
         let (first, branches) = (
             tree.first_set,

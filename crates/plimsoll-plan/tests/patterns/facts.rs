@@ -73,6 +73,18 @@ fn data_sets_of_a_tree_lie_in_each_other() {
 }
 
 #[test]
+fn objects_lie_in_the_data_sets_that_the_shift_says() {
+    let pattern = Pattern {
+        set_shift: 3,
+        ..pattern()
+    };
+    let mut out = Vec::new();
+    pattern.push_object(2, 1, 5, &mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), "md/1_1/file-5");
+    assert_ne!(pattern.fingerprint(), super::pattern().fingerprint());
+}
+
+#[test]
 fn paths_have_no_empty_components() {
     let paths = |root: &str, set: &str, object: &str| {
         let pattern = Pattern {

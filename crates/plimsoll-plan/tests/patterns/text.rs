@@ -255,6 +255,7 @@ fn trees_and_stages_on_directories_are_printed() {
     };
     let text = plan(Pattern {
         read_size: Some(100),
+        set_shift: 2,
         stages: vec![
             stage(ObjectOp::MakeDir, ObjectOrder::DepthFirst),
             stage(ObjectOp::StatDir, ObjectOrder::Shuffled { seed: 5 }),
@@ -267,6 +268,7 @@ fn trees_and_stages_on_directories_are_printed() {
         "directories named dir.{rank}.{object}",
         "sets form a tree with 2 children each; 10 objects in each set from set 3 on",
         "reads transfer 100 B of an object",
+        "objects lie in the sets of rank +2",
         "objects: 10 rounds, set by set, depth first: mkdir (make directory, own)",
         "objects: 10 rounds, shuffled by seed 5: stat (stat directory, own)",
         "objects: 10 rounds, set by set: stat (rename directory, own)",

@@ -38,13 +38,13 @@ pub struct Arguments {
     /// Create; without -C, -T, -E, -r and -U, the tasks do all phases
     #[arg(short = 'C', help_heading = "Phases")]
     pub create: bool,
-    /// Stat what an earlier run with -C left
+    /// Stat the files and directories that an earlier run with -C left
     #[arg(short = 'T', help_heading = "Phases")]
     pub stat: bool,
     /// Read the files that an earlier run with -C left
     #[arg(short = 'E', help_heading = "Phases")]
     pub read: bool,
-    /// Remove what an earlier run with -C left
+    /// Remove the files and directories that an earlier run with -C left
     #[arg(short = 'r', help_heading = "Phases")]
     pub remove: bool,
     /// Rename directories
@@ -63,8 +63,8 @@ pub struct Arguments {
     /// Bytes read from each file [default: 0, which opens and closes each file]
     #[arg(short = 'e', value_name = "SIZE", value_parser = parse_size, help_heading = "Access")]
     pub read_bytes: Option<u64>,
-    /// Distance in tasks between the phases: a task stats what the task N further created, reads what the task
-    /// 2N further created, and removes what the task 3N further created [default: 0]
+    /// Distance in tasks: a task stats the files of the task N further, reads the files of the task 2N further,
+    /// and removes the files of the task 3N further [default: 0]
     #[arg(short = 'N', value_name = "N", help_heading = "Access")]
     pub stride: Option<u32>,
     /// Stat and read in random order
@@ -76,7 +76,7 @@ pub struct Arguments {
     /// Seed of the contents of the files [default: 1]
     #[arg(short = 'G', value_name = "N", help_heading = "Access")]
     pub signature: Option<u64>,
-    /// Compare what is read with what was written
+    /// Compare the data read with the data written
     #[arg(short = 'X', long, help_heading = "Access")]
     pub verify_read: bool,
     /// Flush each file (fsync) after the write

@@ -186,6 +186,10 @@ fn pattern(options: &Options, ranks: u32, rows: &mut RowTable) -> Pattern {
         }),
         object_name: template(pattern_names::MDTEST_OBJECT),
         directory_name: template(pattern_names::MDTEST_DIRECTORY),
+        set_shift: match options.arguments.unique_dir {
+            true => options.arguments.stride.unwrap_or(0) % ranks,
+            false => 0,
+        },
         tree: options.tree,
         sets: options.dirs,
         objects: options.per_dir,
@@ -200,7 +204,12 @@ fn pattern(options: &Options, ranks: u32, rows: &mut RowTable) -> Pattern {
 fn parameters(options: &Options) -> Vec<Parameter> {
     let args = &options.arguments;
     let mut parameters = vec![
-        parameter("I", options.per_dir, "", "items of a task in a directory"),
+        parameter(
+            "I",
+            options.per_dir,
+            options.per_dir,
+            "items of a task in a directory",
+        ),
         parameter("z", args.depth.unwrap_or(0), 0, "depth of the tree"),
         parameter("b", args.branch.unwrap_or(1), 1, "children of a directory"),
         parameter(

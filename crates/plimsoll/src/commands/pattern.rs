@@ -76,7 +76,7 @@ pub trait Tool: Sized {
     }
 }
 
-/// What a tool adds to a run at rank 0.
+/// Additions of a tool to a run at rank 0.
 #[derive(Default)]
 pub struct Extras {
     /// Files for the time of every operation.

@@ -90,7 +90,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// All sets, depth first if they form a tree.
+    /// All sets; the sets of a tree depth first.
     fn sets_of_tree(&self, parents_last: bool) -> Vec<u32> {
         let sets = self.pattern.sets;
         match self.pattern.tree {

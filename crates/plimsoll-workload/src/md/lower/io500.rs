@@ -56,6 +56,10 @@ pub(super) fn mdtest(
             root: options.place.root.join(&below),
             set_name,
             object_name: template(pattern_names::MDTEST_OBJECT),
+            set_shift: match m.hard {
+                true => 0,
+                false => offset.rem_euclid(i64::from(ranks)) as u32,
+            },
             object_size: m.size,
             ..pattern(options, ranks, stages)
         },
