@@ -12,3 +12,4 @@ mod panic;
 mod parquet;
 mod pictures;
 mod series;
+mod suite_files;

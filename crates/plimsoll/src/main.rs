@@ -114,8 +114,10 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Fio(args) => commands::fio::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Io500(args) => commands::io500::run(&args),
-        Command::Ior(args) => commands::pattern::run::<commands::ior::Ior>(&args),
-        Command::Mdtest(args) => commands::pattern::run::<commands::mdtest::Mdtest>(&args),
+        Command::Ior(args) => commands::pattern::run::<plimsoll_workload::ior::Options>(&args),
+        Command::Mdtest(args) => {
+            commands::pattern::run::<plimsoll_workload::mdtest::Options>(&args)
+        }
         Command::Check(args) => commands::profile::check(*args),
         Command::Profile(args) => commands::profile::run(*args),
         Command::Resume(args) => commands::series::resume(&args),

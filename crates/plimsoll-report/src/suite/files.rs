@@ -333,9 +333,10 @@ pub struct Checked {
     /// Stated checksum of the scores.
     pub score_hash: Option<String>,
     /// Recomputed checksum of valid scores.
-    pub valid: String,
-    /// Recomputed checksum of the same scores with the mark of an invalid result.
-    pub invalid: String,
+    pub recomputed: String,
+    /// Whether the stated checksum is of valid scores, or of scores with the mark of an invalid result; `None` if the
+    /// scores have another checksum.
+    pub is_valid: Option<bool>,
     /// Stated scores that the figures of the phases contradict, each with the recomputed score.
     pub differences: Vec<String>,
 }
@@ -362,36 +363,49 @@ impl Checked {
     #[must_use]
     pub fn read(text: &str, group_of: impl Fn(&str) -> Option<ScoreGroup>) -> Self {
         let mut checked = Self::default();
-        let mut hash = PairHash::default();
+        // The checksum of ISC21_v1 lacks both means.
+        let (mut hash, mut without_means) = (PairHash::default(), PairHash::default());
         let mut figures = Vec::new();
         let mut stated = [None::<f64>; 3];
         for (section, key, value) in settings(text) {
             let number = value.split_whitespace().next().unwrap_or_default();
             let score = SCORE_KEYS.iter().position(|known| *known == key);
             match (section, key, score) {
-                ("run", "version", _) => {
+                // Versions of 2020 have no section `run`.
+                ("run" | "", "version", _) => {
                     hash.add(key, value);
+                    without_means.add(key, value);
                     checked.version = Some(value.into());
                 }
-                ("run", "config-hash", _) => checked.config_hash = Some(value.into()),
+                ("run" | "", "config-hash", _) => checked.config_hash = Some(value.into()),
                 ("SCORE", "hash", _) => checked.score_hash = Some(value.into()),
                 ("SCORE", _, Some(at)) => {
                     hash.add(key, number);
+                    if key == "SCORE" {
+                        without_means.add(key, number);
+                    }
                     stated[at] = number.parse().ok();
                 }
                 (phase, "score", _) => {
                     let scored = group_of(phase).filter(|group| *group != ScoreGroup::Unscored);
                     if let Some(group) = scored {
                         hash.add(phase, number);
+                        without_means.add(phase, number);
                         figures.push((group, number.parse().unwrap_or(0.0)));
                     }
                 }
                 _ => {}
             }
         }
-        checked.valid = hash.to_string();
-        hash.add("valid", "NO");
-        checked.invalid = hash.to_string();
+        checked.recomputed = hash.to_string();
+        for mut hash in [hash, without_means] {
+            let is_stated = |hash: PairHash| checked.score_hash == Some(hash.to_string());
+            let as_valid = is_stated(hash);
+            hash.add("valid", "NO");
+            if as_valid || is_stated(hash) {
+                checked.is_valid = Some(as_valid);
+            }
+        }
         let computed = SuiteScore::scores(figures.into_iter());
         for (key, (stated, computed)) in SCORE_KEYS.iter().zip(stated.into_iter().zip(computed)) {
             // The figures of the phases have six decimal places, so the last digits of their mean are uncertain.

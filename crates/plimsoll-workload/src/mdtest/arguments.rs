@@ -5,7 +5,7 @@ use plimsoll_plan::{parse_duration, parse_size};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Options of mdtest 4.0. Options that Plimsoll refuses are hidden, and have a sentence in [`Refused::reason`].
+/// Options of mdtest 4.0. Options that Plimsoll refuses are hidden, and are in [`Self::refused`].
 ///
 /// The command must have `args_override_self`, because in mdtest the last value of an option counts.
 #[derive(Debug, Clone, Default, PartialEq, Args)]

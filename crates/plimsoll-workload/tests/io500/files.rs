@@ -28,6 +28,8 @@ n = 500000
 fn the_checksum_of_a_published_configuration_is_recomputed() {
     let config = Config::parse(PUBLISHED, "config.ini").unwrap();
     assert_eq!(config.hash().to_string(), "B8FFA261");
+    // The checksum of `run = TRUE` in the section that is left out is 97DB9.
+    assert_eq!(config.hash_until_sc24().to_string(), "B8F6DFD8");
     let complete = Config::parse(&config.complete(), "config.ini").unwrap();
     assert_eq!(complete.hash(), config.hash());
     assert_eq!(complete.complete(), config.complete());

@@ -1,16 +1,11 @@
 //! IOR's command lines: Plans, refusals and output lines.
 
-use clap::{Args, Command, FromArgMatches};
 use plimsoll_measure::{RankRow, RankStage};
 use plimsoll_plan::{Plan, RootHandling};
 use plimsoll_workload::ior::{Arguments, Options, Report, lower};
 
 fn options(line: &str) -> Result<Options, String> {
-    let command = Arguments::augment_args(Command::new("ior")).args_override_self(true);
-    let words = std::iter::once("ior").chain(line.split_whitespace());
-    let matches = command.try_get_matches_from(words);
-    let arguments = Arguments::from_arg_matches(&matches.map_err(|e| e.to_string())?);
-    Options::new(&arguments.map_err(|e| e.to_string())?)
+    Options::new(&crate::arguments::<Arguments>(line)?)
 }
 
 fn plan(line: &str, ranks: u32) -> Plan {

@@ -3,10 +3,14 @@
 use super::common;
 
 use crate::tables::each_row;
-use common::{options, parse};
-use plimsoll_workload::md::{Options, PatternOptions, Workbench};
+use common::options;
+use plimsoll_workload::md::{Arguments, Options, PatternOptions, Workbench};
 use proptest::prelude::*;
 use std::time::Duration;
+
+fn parse(line: &str) -> Result<Arguments, String> {
+    crate::arguments(line)
+}
 
 fn workbench(line: &str) -> Workbench {
     match options(line).unwrap().pattern {

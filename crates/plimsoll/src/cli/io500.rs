@@ -10,8 +10,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct Io500Args {
     /// Configuration file of IO500
-    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
-    pub config: PathBuf,
+    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath, required_unless_present = "verify")]
+    pub config: Option<PathBuf>,
     /// Phases to run
     #[arg(
         long,
@@ -30,7 +30,8 @@ pub struct Io500Args {
     /// Remove the files that a failed run left in the data directory
     #[arg(long, conflicts_with = "verify", help_heading = "Phases")]
     pub cleanup: bool,
-    /// Recompute the scores and checksums in the file result.txt of a run with this configuration
+    /// Recompute the scores and the checksum in the file result.txt of a run, and with CONFIG the checksum of the
+    /// configuration
     #[arg(long, value_name = "RESULT", value_hint = ValueHint::FilePath, help_heading = "Phases")]
     pub verify: Option<PathBuf>,
     #[command(flatten)]

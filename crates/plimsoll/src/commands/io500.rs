@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 /// Runs the phases; with `--verify`, `--cleanup` or `--dry-run`, runs no phase.
 pub fn run(args: &Io500Args) -> Result<Exit, CommandError> {
     if let Some(result) = &args.verify {
-        return verify(&config(args)?, result);
+        let config = args.config.is_some().then(|| config(args)).transpose()?;
+        return verify(config.as_ref(), result);
     }
     if args.cleanup {
         return cleanup(args);
@@ -35,8 +36,13 @@ pub fn run(args: &Io500Args) -> Result<Exit, CommandError> {
     })
 }
 
+fn path(args: &Io500Args) -> &Path {
+    let path = args.config.as_deref();
+    path.expect("only --verify needs no configuration")
+}
+
 fn config(args: &Io500Args) -> Result<Config, CommandError> {
-    let path = &args.config;
+    let path = path(args);
     let text = std::fs::read_to_string(path)
         .map_err(|e| CommandError::usage(format!("cannot read `{}`: {e}", path.display())))?;
     Config::parse(&text, &path.display().to_string()).map_err(diagnosed)
@@ -141,7 +147,7 @@ fn suite(args: &Io500Args, request: &Request) -> Result<Suite, CommandError> {
         not_run,
     });
     Ok(Suite {
-        file: args.config.display().to_string(),
+        file: path(args).display().to_string(),
         text: config.text().into(),
         complete: config.complete(),
         config_hash: config.hash().to_string(),
@@ -213,7 +219,7 @@ fn cleanup(args: &Io500Args) -> Result<Exit, CommandError> {
 }
 
 /// Recomputes the checksums and the scores of a result file.
-fn verify(config: &Config, path: &Path) -> Result<Exit, CommandError> {
+fn verify(config: Option<&Config>, path: &Path) -> Result<Exit, CommandError> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| CommandError::usage(format!("cannot read `{}`: {e}", path.display())))?;
     let group_of = |name: &str| {
@@ -230,22 +236,29 @@ fn verify(config: &Config, path: &Path) -> Result<Exit, CommandError> {
             path.display()
         )));
     };
+    let unchecked = match config {
+        Some(_) => "",
+        None => " (not checked without a configuration)",
+    };
     let mut out = format!(
-        "version         = {}\nconfig-hash     = {stated_config}\nscore-hash      = {stated_score}\n",
+        "version         = {}\nconfig-hash     = {stated_config}{unchecked}\nscore-hash      = {stated_score}\n",
         checked.version.as_deref().unwrap_or("unknown")
     );
     let mut errors = Vec::new();
-    let own = config.hash().to_string();
-    if own != *stated_config {
-        errors.push(format!(
-            "the checksum of the configuration is {own}, and the file states {stated_config}"
-        ));
+    if let Some(config) = config {
+        let (own, until_sc24) = (config.hash().to_string(), config.hash_until_sc24());
+        if own != *stated_config && until_sc24.to_string() != *stated_config {
+            errors.push(format!(
+                "the checksum of the configuration is {own}, or {until_sc24} from SC21 to SC24, and the file states \
+                 {stated_config}; versions before SC21 have other options"
+            ));
+        }
     }
-    let is_invalid = *stated_score == checked.invalid;
-    if !is_invalid && *stated_score != checked.valid {
+    let is_invalid = checked.is_valid == Some(false);
+    if checked.is_valid.is_none() {
         errors.push(format!(
             "the checksum of the scores is {}, and the file states {stated_score}",
-            checked.valid
+            checked.recomputed
         ));
     }
     errors.extend(checked.differences.iter().cloned());

@@ -14,10 +14,8 @@ pub mod fit;
 pub mod hosts;
 pub mod import;
 pub mod io500;
-pub mod ior;
 pub mod list;
 pub mod md;
-pub mod mdtest;
 pub mod pattern;
 pub mod plan;
 pub mod populate;
@@ -32,6 +30,7 @@ pub mod serve;
 pub mod show;
 pub mod sut;
 pub mod systems;
+mod tasks;
 pub mod wan;
 
 use crate::cli::Format;

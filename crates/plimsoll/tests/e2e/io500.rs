@@ -213,6 +213,12 @@ fn a_killed_suite_continues_with_the_phase_that_did_not_end() {
     };
     let text = std::fs::read_to_string(result).unwrap();
     assert!(verify(&text).contains("[OK]"), "{text}");
+    let alone = bench.plimsoll(["io500", "--verify", "checked.txt"]);
+    let alone = Ended::of(alone).expect_code(3).stdout;
+    assert!(
+        alone.contains("(not checked without a configuration)"),
+        "{alone}"
+    );
     let score = text
         .lines()
         .find(|line| line.starts_with("score "))

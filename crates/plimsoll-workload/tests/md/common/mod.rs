@@ -1,23 +1,12 @@
 //! Command lines, and results of ranks that never ran.
 
-use clap::{Args, Command, FromArgMatches};
 use plimsoll_measure::{OpTotals, RankRow, RankStage};
 use plimsoll_plan::{Pattern, Plan};
-use plimsoll_workload::md::{Arguments, Options, Position, lower};
-
-/// Parses a command line as `plimsoll md` does.
-pub fn parse(line: &str) -> Result<Arguments, String> {
-    let command = Arguments::augment_args(Command::new("md")).args_override_self(true);
-    let words = std::iter::once("md").chain(line.split_whitespace());
-    let matches = command
-        .try_get_matches_from(words)
-        .map_err(|e| e.to_string())?;
-    Arguments::from_arg_matches(&matches).map_err(|e| e.to_string())
-}
+use plimsoll_workload::md::{Options, Position, lower};
 
 /// The options of a command line; the error is the reason for a refusal.
 pub fn options(line: &str) -> Result<Options, String> {
-    Options::new(&parse(line)?)
+    Options::new(&crate::arguments(line)?)
 }
 
 #[track_caller]
