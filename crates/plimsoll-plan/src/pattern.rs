@@ -479,7 +479,7 @@ pub enum ObjectOp {
 }
 
 impl ObjectOp {
-    /// Whether the object is a directory.
+    /// Whether the operation works on an object that is a directory.
     #[inline]
     #[must_use]
     pub fn is_on_directory(self) -> bool {

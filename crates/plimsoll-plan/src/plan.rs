@@ -673,8 +673,9 @@ fn check_objects(work: &ObjectLoop, pattern: &Pattern, stonewall: bool) -> Resul
         }
     }
     let renames = work.steps.iter().any(|s| s.op == ObjectOp::RenameDir);
-    if renames && (work.order != ObjectOrder::Sets || work.steps.len() > 1) {
-        return wrong("a rename of all directories is the only step, set by set");
+    let all = Rounds::Count(pattern.objects);
+    if renames && (work.order, work.rounds, work.steps.len()) != (ObjectOrder::Sets, all, 1) {
+        return wrong("a rename is the only step, and works on all directories, set by set");
     }
     if stonewall && work.order != ObjectOrder::Rounds {
         return wrong("a stonewall ends rounds over all data sets, in order");

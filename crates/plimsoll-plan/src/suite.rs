@@ -1,4 +1,4 @@
-//! Phases of suites: the score to which a phase contributes.
+//! Score groups: the score of a suite to which a phase contributes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

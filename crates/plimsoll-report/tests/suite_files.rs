@@ -46,7 +46,7 @@ fn checksums_of_every_version_are_recomputed() {
         for (hash, is_valid) in [
             ("AB993095", Some(true)),
             ("AB904292", Some(false)),
-            // ISC21_v1, without the means.
+            // Checksums without the means, as in ISC21_v1.
             ("AB7EB095", Some(true)),
             ("AB77C292", Some(false)),
             ("AB993096", None),

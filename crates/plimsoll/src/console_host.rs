@@ -194,10 +194,10 @@ pub fn ranks_of(ranks: u32) -> String {
     }
 }
 
-/// The configuration of a value of a searched parameter.
+/// Configuration of a series for one value of the searched parameter.
 ///
 /// # Errors
-/// If the value changes what the runs of a series must share, or gives no valid workload.
+/// If the parameter's value changes the directory or the shell commands of the runs, or gives no valid workload.
 fn of_value(series: &Series, next: &NextRun) -> Result<Configuration, CommandError> {
     let searched = series.searched().zip(next.value);
     let (parameter, value) = searched.expect("only a search over a parameter makes values");

@@ -13,7 +13,7 @@ use plimsoll_workload::io500::{Circumstances, Config, Earlier, Mode, PHASES, Pha
 /// The request of a suite, from the document of the series.
 fn request(suite: &Suite) -> Result<Request, CommandError> {
     let config = Config::parse(&suite.text, &suite.file).map_err(diagnosed)?;
-    let mode = match suite.phases.iter().any(|phase| phase.is_extended) {
+    let mode = match suite.is_extended() {
         true => Mode::Extended,
         false => Mode::Standard,
     };

@@ -122,9 +122,6 @@ pub(crate) struct PatternNames {
     /// Template of the names of objects that are directories.
     #[serde(default, skip_serializing_if = "NameTemplate::is_empty")]
     pub(crate) directory: NameTemplate,
-    /// Whether data sets form a tree.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) nested: bool,
 }
 
 impl PatternNames {
@@ -147,16 +144,17 @@ impl PatternNames {
             set: pattern.set_name.clone(),
             object: pattern.object_name.clone(),
             directory: pattern.directory_name.clone(),
-            nested: pattern.tree.is_some(),
         }
     }
 
-    /// Whether the pattern gives the name to entries of the kind that lie `depth` directories below the root.
+    /// Whether the pattern has entries of this name and kind `depth` directories below the root. Only a pattern with
+    /// objects that are directories has directories in its data sets: these objects, and data sets of a tree.
     pub(crate) fn fit(&self, depth: usize, name: &[u8], kind: EntryKind) -> bool {
         let in_set = depth > 0 || self.set.is_empty();
         match kind {
             EntryKind::Dir if !in_set => self.set.matches(name),
-            EntryKind::Dir => (self.nested && self.set.matches(name)) || self.is_directory(name),
+            EntryKind::Dir if self.directory.is_empty() => false,
+            EntryKind::Dir => self.set.matches(name) || self.is_directory(name),
             EntryKind::File => in_set && self.object.matches(name),
             _ => false,
         }
@@ -165,7 +163,7 @@ impl PatternNames {
     fn is_directory(&self, name: &[u8]) -> bool {
         let suffix = pattern_names::ROTATED_SUFFIX.as_bytes();
         let name = name.strip_suffix(suffix).unwrap_or(name);
-        !self.directory.is_empty() && self.directory.matches(name)
+        self.directory.matches(name)
     }
 }
 

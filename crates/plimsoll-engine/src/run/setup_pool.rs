@@ -82,7 +82,7 @@ pub(crate) trait BulkTask: Sync {
     /// Executes the task for item `index`.
     async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError>;
 
-    /// Pool from which the task takes written bytes; `None` for a task without writes.
+    /// Pool of the bytes that the task writes; `None` for a task without writes.
     fn content(&self) -> Option<&ContentPool> {
         None
     }

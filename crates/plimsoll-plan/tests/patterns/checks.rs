@@ -71,8 +71,10 @@ fn stages_on_directories_and_in_other_orders_have_their_rules() {
             "a stage on directories has a fixed number of rounds",
         ),
         (
-            changed(&[ObjectOp::RenameDir], |_, _| ()),
-            "a rename of all directories is the only step, set by set",
+            changed(&[ObjectOp::RenameDir], |work, _| {
+                work.order = ObjectOrder::Sets;
+            }),
+            "a rename is the only step, and works on all directories, set by set",
         ),
         (
             changed(&[CREATE], |work, stage| {

@@ -326,11 +326,11 @@ fn of_mdtest(phase: &str, stage: &Stage) -> String {
 /// Checksums and scores of a result file, as stated in the file and recomputed from the figures of the phases.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Stated version.
+    /// Version of IO500 that the file states.
     pub version: Option<String>,
-    /// Stated checksum of the configuration.
+    /// Checksum of the configuration that the file states.
     pub config_hash: Option<String>,
-    /// Stated checksum of the scores.
+    /// Checksum of the scores that the file states.
     pub score_hash: Option<String>,
     /// Recomputed checksum of valid scores.
     pub recomputed: String,

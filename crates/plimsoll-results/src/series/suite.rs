@@ -262,10 +262,16 @@ fn geometric_mean(figures: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Suite {
-    /// Name of the mode: `extended` if the suite has phases that only the extended mode has, otherwise `standard`.
+    /// Whether the suite has phases that only the extended mode has.
+    #[must_use]
+    pub fn is_extended(&self) -> bool {
+        self.phases.iter().any(|phase| phase.is_extended)
+    }
+
+    /// Name of the mode, as in IO500's files: `extended` or `standard`.
     #[must_use]
     pub fn mode(&self) -> &'static str {
-        match self.phases.iter().any(|phase| phase.is_extended) {
+        match self.is_extended() {
             true => "extended",
             false => "standard",
         }
@@ -418,7 +424,7 @@ impl Strategy for Suite {
         version.add("version", &self.version);
         let score = is_over.then(|| self.score_of(mandatory, mandatory, version));
         let is_extended = |phase: &SuitePhase| phase.is_extended;
-        let extended = is_over && self.phases.iter().any(is_extended);
+        let extended = is_over && self.is_extended();
         self.extended_score =
             extended.then(|| self.score_of(|_| true, is_extended, PairHash::default()));
         self.score = score;

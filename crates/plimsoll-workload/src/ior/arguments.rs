@@ -1,5 +1,6 @@
 //! The command line of `plimsoll ior`.
 
+use crate::md::ApiArguments;
 use clap::{ArgAction, Args, ValueHint};
 use plimsoll_plan::{parse_duration, parse_size};
 use std::path::PathBuf;
@@ -86,17 +87,9 @@ pub struct Arguments {
     #[arg(short = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = "Target")]
     pub test_file: Option<PathBuf>,
-    /// API: POSIX or DUMMY [default: POSIX]
-    #[arg(short = 'a', value_name = "API", help_heading = "Target")]
-    pub api: Option<String>,
-    /// Target URL, as in `run`
-    #[arg(
-        long,
-        value_name = "URL",
-        conflicts_with = "api",
-        help_heading = "Target"
-    )]
-    pub target: Option<String>,
+    /// API, or URL of a target.
+    #[command(flatten)]
+    pub api: ApiArguments,
 
     /// Reference number in the summary [default: 0]
     #[arg(short = 'A', value_name = "N", help_heading = "Output")]

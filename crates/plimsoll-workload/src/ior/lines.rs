@@ -48,11 +48,7 @@ impl<'a> Report<'a> {
         line(&mut out, "Began", time);
         line(&mut out, "Command line", &arguments.join(" "));
         out.push_str("\nOptions: \n");
-        line(
-            &mut out,
-            "api",
-            o.arguments.api.as_deref().unwrap_or(&o.target),
-        );
+        line(&mut out, "api", o.arguments.api.name(&o.target));
         line(&mut out, "test filename", &o.place.asked);
         line(
             &mut out,
@@ -239,7 +235,7 @@ impl<'a> Report<'a> {
             o.block_size,
             o.transfer_size,
             phases[0].bytes / MIB,
-            args.api.as_deref().unwrap_or(&o.target),
+            args.api.name(&o.target),
             args.reference.unwrap_or(0),
         );
     }

@@ -1,7 +1,7 @@
 //! Options of IOR: arguments with defaults filled in and contradictions refused.
 
 use super::Arguments;
-use crate::md::{Place, place_of, target_of_interface};
+use crate::md::{Place, place_of};
 use plimsoll_plan::{RankOrder, RankShift, Stonewall, TransferOrder};
 
 /// The options of `plimsoll ior`, complete and without contradictions.
@@ -100,11 +100,6 @@ impl Options {
         }
         let seed = args.signature.unwrap_or(1);
         let offset_seed = args.random_offset_seed.unwrap_or(seed);
-        let interface = args
-            .api
-            .as_deref()
-            .or(args.target.as_deref())
-            .unwrap_or("posix");
         let moves = args.reorder_tasks || args.reorder_random > 0;
         let constant = if moves {
             args.task_offset.unwrap_or(1)
@@ -143,8 +138,7 @@ impl Options {
                 args.dir.as_deref(),
                 &test_file.unwrap_or_else(|| "testFile".into()),
             )?,
-            target: target_of_interface(interface, args.target.is_some())
-                .map_err(|e| format!("-a: {e}"))?,
+            target: args.api.target()?,
             seed,
             arguments: args.clone(),
         })

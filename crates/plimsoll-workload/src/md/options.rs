@@ -1,6 +1,7 @@
 //! Options of a pattern: arguments with defaults filled in and contradictions refused.
 
 use crate::md::arguments::{Arguments, ColdKind, PatternName};
+use clap::Args;
 use plimsoll_plan::{Cold, RelPath};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -400,8 +401,41 @@ const UNSUPPORTED_INTERFACES: &[&str] = &[
     "hdfs", "ncmpi", "mmap", "rados", "cephfs", "dfs", "ime", "gfarm", "pmdk", "aio", "libnfs",
 ];
 
+/// Options of IOR and mdtest for the API, and Plimsoll's option for a target.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub struct ApiArguments {
+    /// API: POSIX or DUMMY [default: POSIX]
+    #[arg(short = 'a', value_name = "API", help_heading = "Target")]
+    api: Option<String>,
+    /// Target URL, as in `run`
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with = "api",
+        help_heading = "Target"
+    )]
+    target: Option<String>,
+}
+
+impl ApiArguments {
+    /// URL of the target.
+    ///
+    /// # Errors
+    /// If Plimsoll does not have the API.
+    pub(crate) fn target(&self) -> Result<String, String> {
+        let interface = self.api.as_deref().or(self.target.as_deref());
+        target_of_interface(interface.unwrap_or("posix"), self.target.is_some())
+            .map_err(|e| format!("-a: {e}"))
+    }
+
+    /// Name of the API as on the command line, or else the URL `target`.
+    pub(crate) fn name<'a>(&'a self, target: &'a str) -> &'a str {
+        self.api.as_deref().unwrap_or(target)
+    }
+}
+
 /// The target's URL for an interface name; with `url`, the interface already is a URL.
-pub(crate) fn target_of_interface(interface: &str, url: bool) -> Result<String, String> {
+fn target_of_interface(interface: &str, url: bool) -> Result<String, String> {
     let lower = interface.to_ascii_lowercase();
     match lower.as_str() {
         _ if url => Ok(interface.into()),

@@ -1,5 +1,6 @@
 //! The command line of `plimsoll mdtest`.
 
+use crate::md::ApiArguments;
 use clap::{ArgAction, Args, ValueHint};
 use plimsoll_plan::{parse_duration, parse_size};
 use std::path::PathBuf;
@@ -22,20 +23,20 @@ pub struct Arguments {
     /// Child directories of each directory in the tree [default: 1]
     #[arg(short = 'b', value_name = "N", help_heading = "Tree")]
     pub branch: Option<u32>,
-    /// Files and directories only in the directories of the lowest level
+    /// Place files and directories only in the lowest level of the tree
     #[arg(short = 'L', help_heading = "Tree")]
     pub leaf_only: bool,
     /// A tree for each task, instead of one tree that all tasks share
     #[arg(short = 'u', help_heading = "Tree")]
     pub unique_dir: bool,
 
-    /// Only directories
+    /// Work only on directories, not on files
     #[arg(short = 'D', help_heading = "Phases")]
     pub dirs_only: bool,
-    /// Only files
+    /// Work only on files, not on directories
     #[arg(short = 'F', help_heading = "Phases")]
     pub files_only: bool,
-    /// Create; without -C, -T, -E, -r and -U, the tasks do all phases
+    /// Create files and directories; without -C, -T, -E, -r and -U, the tasks do all phases
     #[arg(short = 'C', help_heading = "Phases")]
     pub create: bool,
     /// Stat the files and directories that an earlier run with -C left
@@ -47,13 +48,13 @@ pub struct Arguments {
     /// Remove the files and directories that an earlier run with -C left
     #[arg(short = 'r', help_heading = "Phases")]
     pub remove: bool,
-    /// Rename directories
+    /// Rename each directory to the name of the directory before
     #[arg(short = 'U', help_heading = "Phases")]
     pub rename: bool,
-    /// Iterations of all phases [default: 1]
+    /// Number of iterations of the phases [default: 1]
     #[arg(short = 'i', value_name = "N", help_heading = "Phases")]
     pub iterations: Option<u32>,
-    /// Stonewall: seconds after which tasks create no further file, but as many as the fastest task
+    /// Stonewall: time limit of the creation of files; all tasks then create as many files as the fastest
     #[arg(short = 'W', value_name = "TIME", value_parser = parse_duration, help_heading = "Phases")]
     pub stonewall: Option<Duration>,
 
@@ -67,7 +68,7 @@ pub struct Arguments {
     /// and removes the files of the task 3N further [default: 0]
     #[arg(short = 'N', value_name = "N", help_heading = "Access")]
     pub stride: Option<u32>,
-    /// Stat and read in random order
+    /// Stat and read files and directories in random order
     #[arg(short = 'R', help_heading = "Access")]
     pub random: bool,
     /// Seed of the order of -R [default: 1]
@@ -86,29 +87,21 @@ pub struct Arguments {
     /// Test directory [default: out]
     #[arg(short = 'd', value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
     pub dir: Option<PathBuf>,
-    /// API: POSIX or DUMMY [default: POSIX]
-    #[arg(short = 'a', value_name = "API", help_heading = "Target")]
-    pub api: Option<String>,
-    /// Target URL, as in `run`
-    #[arg(
-        long,
-        value_name = "URL",
-        conflicts_with = "api",
-        help_heading = "Target"
-    )]
-    pub target: Option<String>,
+    /// API, or URL of a target.
+    #[command(flatten)]
+    pub api: ApiArguments,
 
-    /// Print times instead of rates
+    /// Print the durations of the phases instead of the rates
     #[arg(short = 'Z', help_heading = "Output")]
     pub print_time: bool,
-    /// Print rates and times
+    /// Print the rates and the durations of the phases
     #[arg(short = 'P', help_heading = "Output")]
     pub print_rate_and_time: bool,
-    /// Print the time and the rate of each phase as well
+    /// Print the duration and the rate of each phase when the phase ends
     #[arg(short = 'v', action = ArgAction::Count, help_heading = "Output")]
     pub verbose: u8,
 
-    /// mdtest's options that are refused.
+    /// Options of mdtest that Plimsoll refuses.
     #[command(flatten)]
     pub refused: Refused,
 }

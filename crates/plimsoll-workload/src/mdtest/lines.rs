@@ -20,7 +20,7 @@ pub struct Report<'a> {
 struct Figures {
     /// Time of the slowest task in seconds.
     time: f64,
-    /// Operations per second of all tasks; in a phase of trees, of a tree.
+    /// Operations per second of all tasks; in the creation and removal of trees, directories per second of one tree.
     rate: f64,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Report<'a> {
         Self { options, plan }
     }
 
-    /// Lines before the first stage.
+    /// Lines before the first stage: command line, test directory, and numbers of tasks and files.
     #[must_use]
     pub fn begin(&self, arguments: &[String], version: &str, time: &str) -> String {
         let o = self.options;
@@ -66,8 +66,8 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// The lines of a completed stage: about its stonewall, and with `-v` about its time and rate. `ranks` has the tasks
-    /// in order.
+    /// Lines of a completed stage: the rounds at the stonewall, and with `-v` the duration and the rate. `ranks` has the
+    /// tasks in order.
     #[must_use]
     pub fn stage(&self, stage: u32, ranks: &[RankStage]) -> String {
         let stage = &self.stages()[stage as usize];
@@ -94,7 +94,7 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// The lines after the last stage: the summary of all iterations. `done` has the results of the tasks in each
+    /// Lines after the last stage: the summary of all iterations. `done` has the results of the tasks in each
     /// completed stage.
     #[must_use]
     pub fn end(&self, done: &[Vec<RankStage>], time: &str) -> String {

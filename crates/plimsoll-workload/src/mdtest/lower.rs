@@ -10,7 +10,7 @@ use plimsoll_plan::{
     RootHandling, Rounds, Stage, StageProgress, StageWork, pattern_names,
 };
 
-/// A phase of mdtest, in mdtest's order.
+/// Phase of an iteration; the variants are in mdtest's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     TreeCreation,
@@ -55,14 +55,14 @@ impl Phase {
         }
     }
 
-    /// Whether the options ask for the phase.
+    /// Whether an iteration with these options has the phase.
     fn runs(self, options: &Options) -> bool {
         let phases = options.phases;
         match self {
             Self::TreeCreation => phases.create,
             Self::DirCreation => phases.create && options.on_dirs,
             Self::DirStat => phases.stat && options.on_dirs,
-            // A single directory has no other name to take.
+            // A task with one directory has no name of another directory.
             Self::DirRename => phases.rename && options.on_dirs && options.items() > 1,
             Self::DirRemoval => phases.remove && options.on_dirs,
             Self::FileCreation => phases.create && options.on_files,
@@ -88,7 +88,7 @@ impl Phase {
             Self::FileRead => (ObjectOp::Read, 2 * stride),
             Self::FileRemoval => (ObjectOp::Delete, 3 * stride),
         };
-        // A stonewall may have ended the creation, so the later phases do as many rounds.
+        // A stonewall may have ended the creation of files, so later phases do as many rounds as the creation did.
         let follows = options.stonewall.is_some()
             && matches!(self, Self::FileStat | Self::FileRead | Self::FileRemoval);
         let rounds = match follows {
@@ -96,14 +96,13 @@ impl Phase {
             false => Rounds::Count(options.per_dir),
         };
         ObjectLoop {
-            order: match (self, options.order) {
-                (Self::DirStat | Self::FileStat | Self::FileRead, Some(seed)) => {
-                    ObjectOrder::Shuffled { seed }
-                }
-                (Self::DirRename, _) => ObjectOrder::Sets,
-                _ if options.tree.is_none() => ObjectOrder::Rounds,
-                (Self::DirStat | Self::FileStat | Self::FileRead, None) => ObjectOrder::Sets,
-                _ => ObjectOrder::DepthFirst,
+            order: match self {
+                Self::DirRename => ObjectOrder::Sets,
+                Self::DirStat | Self::FileStat | Self::FileRead => options
+                    .order
+                    .map_or(ObjectOrder::Sets, |seed| ObjectOrder::Shuffled { seed }),
+                _ if options.tree.is_some() => ObjectOrder::DepthFirst,
+                _ => ObjectOrder::Rounds,
             },
             advances: match self {
                 Self::FileCreation => StageProgress::Made,

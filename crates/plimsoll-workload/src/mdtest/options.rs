@@ -2,7 +2,7 @@
 
 use super::Arguments;
 use crate::md::lower::countable;
-use crate::md::{Place, place_of, target_of_interface};
+use crate::md::{Place, place_of};
 use plimsoll_plan::SetTree;
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ pub struct Options {
     pub dirs: u32,
     /// Shape of the trees; `None` for trees of one directory.
     pub tree: Option<SetTree>,
-    /// Whether the tests of directories run.
+    /// Whether the phases on directories run.
     pub on_dirs: bool,
-    /// Whether the tests of files run.
+    /// Whether the phases on files run.
     pub on_files: bool,
-    /// Phases of an iteration.
+    /// Operations of an iteration.
     pub phases: Phases,
     /// Number of iterations, at least 1.
     pub iterations: u32,
@@ -37,19 +37,19 @@ pub struct Options {
     pub arguments: Arguments,
 }
 
-/// Phases of an iteration.
+/// Operations that the tasks do in an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct Phases {
-    /// Creation of the trees, and of files and directories.
+    /// Whether the tasks create the trees, files and directories.
     pub create: bool,
-    /// Stat operations.
+    /// Whether the tasks stat files and directories.
     pub stat: bool,
-    /// Reads of files.
+    /// Whether the tasks read files.
     pub read: bool,
-    /// Renames of directories.
+    /// Whether the tasks rename directories.
     pub rename: bool,
-    /// Removal of files and directories, and of the trees.
+    /// Whether the tasks remove files, directories and the trees.
     pub remove: bool,
 }
 
@@ -87,13 +87,10 @@ impl Options {
             );
         }
         let (dirs, tree) = tree(args)?;
-        let leaves = u64::from(dirs - tree.map_or(0, |tree| tree.first_set));
-        let per_dir = per_dir(args, leaves)?;
-        countable(
-            "the number of items (-n)",
-            u128::from(per_dir) * u128::from(leaves),
-        )?;
-        let interface = args.api.as_deref().or(args.target.as_deref());
+        let used = u64::from(dirs - tree.map_or(0, |tree| tree.first_set));
+        let per_dir = per_dir(args, used)?;
+        let items = u128::from(per_dir) * u128::from(used);
+        countable("the number of items (-n)", items)?;
         Ok(Self {
             per_dir,
             dirs,
@@ -105,7 +102,7 @@ impl Options {
             stonewall: args.stonewall.filter(|time| !time.is_zero()),
             order: args.random.then(|| args.random_seed.unwrap_or(1)),
             place: place_of(None, args.dir.as_deref().unwrap_or_else(|| "out".as_ref()))?,
-            target: target_of_interface(interface.unwrap_or("posix"), args.target.is_some())?,
+            target: args.api.target()?,
             seed: args.signature.unwrap_or(1),
             arguments: args.clone(),
         })

@@ -29,17 +29,17 @@ fn command_lines_become_stages() {
         [
             "Tree creation: make set for each set",
             "Directory creation: 8 rounds, over all sets: make directory (make directory, own)",
-            "Directory stat: 8 rounds, over all sets: stat (stat directory, rank +1)",
+            "Directory stat: 8 rounds, set by set: stat (stat directory, rank +1)",
             "Directory rename: 8 rounds, set by set: rename (rename directory, rank +1)",
             "Directory removal: 8 rounds, over all sets: remove directory (remove directory, rank +3)",
             "File creation: 8 rounds, over all sets: create (make and flush, own)",
-            "File stat: 8 rounds, over all sets: stat (stat, rank +1)",
-            "File read: 8 rounds, over all sets: read (read, rank +2)",
+            "File stat: 8 rounds, set by set: stat (stat, rank +1)",
+            "File read: 8 rounds, set by set: read (read, rank +2)",
             "File removal: 8 rounds, over all sets: delete (delete, rank +3)",
             "Tree removal: remove set for each set",
         ]
     );
-    // IO500's mdtest-easy.
+    // The creation of IO500's phase mdtest-easy-write.
     assert_eq!(
         stages("-n 1000000 -u -L -F -N 1 -C -W 300 -d data/mdtest-easy"),
         [
@@ -75,11 +75,11 @@ fn command_lines_become_stages() {
     let again: Vec<String> = once.iter().map(|name| format!("{name} 2")).collect();
     assert_eq!(names[..6], once);
     assert_eq!(names[6..], again);
-    // A single directory cannot take the name of another.
+    // A task with one directory has no name of another directory.
     assert!(!stages("-D -n 1").iter().any(|l| l.contains("rename")));
 }
 
-/// The items of a directory and the shape of the tree, by mdtest's arithmetic for `-n`, `-I`, `-z`, `-b` and `-L`.
+/// mdtest's arithmetic for `-n`, `-I`, `-z`, `-b` and `-L` gives the items of a directory and the shape of the tree.
 #[test]
 fn items_are_spread_over_the_tree() {
     let tree = |branch, first_set| Some(SetTree { branch, first_set });
@@ -216,7 +216,7 @@ fn the_summary_has_rates_and_times_of_all_iterations() {
     let line = "-n 10 -F -C -r -i 2 -P -v";
     let (options, plan) = (options(line).unwrap(), plan(line, 2));
     let report = Report::new(&options, &plan);
-    // Tree creation, file creation, file removal and tree removal, twice.
+    // Milliseconds of tree creation, file creation, file removal and tree removal in two iterations.
     let times = [1, 10, 20, 2, 2, 40, 20, 2];
     let done: Vec<Vec<RankStage>> = times
         .iter()
@@ -234,7 +234,7 @@ fn the_summary_has_rates_and_times_of_all_iterations() {
             "File removal",
             ["1000.000", "1000.000", "1000.000", "0.000"],
         ),
-        // One directory.
+        // One directory in 1 ms and in 2 ms.
         (
             "Tree creation",
             ["1000.000", "500.000", "750.000", "353.553"],

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// MD-Workbench's name for the interface without operations.
 const NULL_INTERFACE: &str = "dummy";
 
-/// Runs the pattern of `md`; the option that lists interfaces only prints the list.
+/// Runs the pattern of `md`; with `-i list`, only prints the names of the interfaces.
 pub fn run(args: &PatternArgs<Arguments>) -> Result<Exit, CommandError> {
     if args.tool.lists_interfaces() {
         let names = plimsoll_target::registry::SCHEMES.iter().map(|s| s.name);

@@ -76,12 +76,12 @@ pub trait Tool: Sized {
     }
 }
 
-/// Additions of a tool to a run at rank 0.
+/// Files and warning that a tool adds to a run, at rank 0.
 #[derive(Default)]
 pub struct Extras {
     /// Files for the time of every operation.
     pub latency: Option<LatencyFiles>,
-    /// Warning after the first lines of the tool, or nothing.
+    /// Warning that follows the tool's first lines; empty for no warning.
     pub warning: &'static str,
 }
 
@@ -154,7 +154,7 @@ fn adapted(
     Ok(plan)
 }
 
-/// The tool with its options, and the events that are not part of the target's URL.
+/// Tool with the options of the command line, and events that are not part of the target's URL.
 fn tool_and_events<T: Tool>(
     args: &PatternArgs<T::Arguments>,
 ) -> Result<(T, Vec<EventSpec>), CommandError> {
@@ -163,7 +163,7 @@ fn tool_and_events<T: Tool>(
     Ok((tool, events))
 }
 
-/// The Plan of a tool for `ranks` ranks, checked, and the tool.
+/// Checked Plan for `ranks` ranks, and the tool that made the Plan.
 fn checked<T: Tool>(
     args: &PatternArgs<T::Arguments>,
     ranks: u32,

@@ -6,7 +6,7 @@ use plimsoll_plan::Plan;
 use plimsoll_workload::{ior, mdtest};
 use std::time::Duration;
 
-/// Makes the options of a module of `plimsoll_workload` a tool.
+/// Implements [`Tool`] for the options of a module of `plimsoll_workload`.
 macro_rules! tool {
     ($module:ident) => {
         impl Tool for $module::Options {

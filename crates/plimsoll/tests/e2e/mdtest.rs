@@ -148,7 +148,7 @@ fn calls_are_those_of_mdtest_in_mdtests_order() {
         numbered.sort();
         model.each("mkdir", &created);
         model.each("stat", &numbered);
-        // Each directory takes the name before, the first by a name of its own to the last but one.
+        // Each directory gets the name of the directory before; the first gets a free name, and then the last name but one.
         let free = format!("{}-XX", numbered[0].1);
         let mut to = free.clone();
         for (i, (_, path)) in numbered.iter().enumerate() {
@@ -220,6 +220,9 @@ fn phases_of_separate_runs_use_the_same_files() {
     assert_eq!((files.count(), dirs.count()), (18, 18), "{left:?}");
     run(&["-T", "-E", "-R", "-w=100", "-e=100"]).expect_code(0);
     run(&["-U", "-w=100"]).expect_code(0);
+    run(&["-E", "-w=100", "-e=40"]).expect_code(0);
+    let read = bench.results().pop().unwrap().read().unwrap();
+    assert_eq!(read.summary.bytes, 18 * 40);
     assert_eq!(tree(&bench.path("md")), left);
     let other = mdtest(&bench, &["--processes=2", "-I=3", "-d=md", "-T", "-w=100"]);
     refused(

@@ -10,7 +10,7 @@ use plimsoll_target::{OpError, Session};
 use std::ops::Range;
 
 impl<S: Session> Rank<'_, S> {
-    /// Whether no operation of the stage waits, and all work on files.
+    /// Whether all operations of the stage work on files, and none of the operations waits.
     pub(super) fn is_immediate_stage(&self) -> bool {
         let on_files = match &self.stage.work {
             StageWork::Objects(work) => work.steps.iter().all(|s| !s.op.is_on_directory()),
@@ -50,8 +50,9 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
+    /// Executes the steps of one round in one set, as `steps` does.
     #[inline(always)]
-    fn steps_now(
+    pub(super) fn steps_now(
         &mut self,
         rounds: Rounds,
         steps: &[Step<'_>],
@@ -65,7 +66,7 @@ impl<S: Session> Rank<'_, S> {
                 continue;
             }
             let (row, number) = (step.row.0, number + step.offset);
-            self.locate(owner, set, number);
+            self.locate(step.op, owner, set, number);
             let size = self.pattern.object_size;
             let went = match step.op {
                 ObjectOp::MakeDir

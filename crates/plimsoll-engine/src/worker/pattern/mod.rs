@@ -27,10 +27,13 @@ const MAX_SPIN_NS: Nanos = 10_000_000;
 /// Maximum number of objects with wrong contents that are named.
 const MAX_NAMED_MISMATCHES: usize = 16;
 
-/// Located name of a pattern: owner and set, and the number of an object in the set.
+/// Name of a pattern that a rank has located.
 enum Located {
+    /// Data set: rank and number.
     Set(u32, u32),
+    /// Object that is a file: owner, data set and number.
     Object(u32, u32, u64),
+    /// Object that is a directory: owner, data set and number.
     Directory(u32, u32, u64),
 }
 

@@ -5,8 +5,7 @@ use crate::permutation::Permutation;
 use crate::worker::WorkerExit;
 use crate::worker::context::path_in;
 use plimsoll_plan::{
-    ObjectLoop, ObjectOp, ObjectOrder, ObjectStep, OperationId, Rounds, StageWork, Stream,
-    pattern_names,
+    ObjectLoop, ObjectOp, ObjectOrder, ObjectStep, OperationId, Rounds, Stream, pattern_names,
 };
 use plimsoll_target::{OpError, Session};
 use rustix::io::Errno;
@@ -68,12 +67,17 @@ impl<S: Session> Rank<'_, S> {
         let (each, sets) = (self.max_rounds(rounds), self.pattern.sets_with_objects());
         let all = each * sets.len() as u64;
         let order = Permutation::new(all.max(1), Stream::new(seed).branch(self.rank.into()));
+        let at_once = self.is_immediate_stage();
         for n in 0..all {
-            self.context.lane.yield_if_exhausted().await;
             let object = order.map(n);
             let (set, round) = (sets.start + (object / each) as u32, object % each);
-            self.steps(rounds, steps, set, position + round, round)
-                .await?;
+            let number = position + round;
+            if S::HAS_FAST_PATH && at_once {
+                self.steps_now(rounds, steps, set, number, round)?;
+            } else {
+                self.context.lane.yield_if_exhausted().await;
+                self.steps(rounds, steps, set, number, round).await?;
+            }
         }
         self.done.rounds = each;
         Ok(())
@@ -90,7 +94,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// All sets; the sets of a tree depth first.
+    /// Numbers of all sets; of a tree, depth first.
     fn sets_of_tree(&self, parents_last: bool) -> Vec<u32> {
         let sets = self.pattern.sets;
         match self.pattern.tree {
@@ -231,16 +235,10 @@ impl<S: Session> Rank<'_, S> {
         number: u64,
     ) -> Result<bool, WorkerExit> {
         let row = step.row.0;
-        if step.op.is_on_directory() {
-            return self.directory(step, owner, set, number).await;
-        }
-        self.locate(owner, set, number);
+        self.locate(step.op, owner, set, number);
         let size = self.pattern.object_size;
         let (begun, went) = match step.op {
-            ObjectOp::MakeDir | ObjectOp::StatDir | ObjectOp::RenameDir | ObjectOp::RemoveDir => {
-                unreachable!("an operation on directories")
-            }
-            ObjectOp::Stat => {
+            ObjectOp::Stat | ObjectOp::StatDir => {
                 let begun = self.context.start(row);
                 let result = self.session.stat().await.map(|_| ());
                 let went = self.finish(row, &begun, 0, result)?;
@@ -270,89 +268,81 @@ impl<S: Session> Rank<'_, S> {
                 let went = self.finish(row, &begun, size, result)?;
                 (begun, went)
             }
+            ObjectOp::MakeDir => {
+                self.check_parent(row).await?;
+                let begun = self.context.start(row);
+                let result = self.session.make_dir().await;
+                let went = self.finish(row, &begun, 0, result)?;
+                (begun, went)
+            }
+            ObjectOp::RemoveDir => {
+                self.check_parent(row).await?;
+                let begun = self.context.start(row);
+                let result = self.session.remove_dir().await;
+                let went = self.finish(row, &begun, 0, result)?;
+                (begun, went)
+            }
+            ObjectOp::RenameDir => {
+                self.locate_rotation(row, owner, set, number).await?;
+                let begun = self.context.start(row);
+                let result = self.session.rename().await;
+                let went = self.finish(row, &begun, 0, result)?;
+                (begun, went)
+            }
         };
-        self.wait_after(begun.start).await?;
-        Ok(went)
-    }
-
-    /// Executes one operation on an object that is a directory; `false` as for [`Self::object`].
-    async fn directory(
-        &mut self,
-        step: &ObjectStep,
-        owner: u32,
-        set: u32,
-        number: u64,
-    ) -> Result<bool, WorkerExit> {
-        let (row, pattern) = (step.row.0, self.pattern);
-        if step.op == ObjectOp::RenameDir {
-            return self.rename_directory(row, owner, set, number).await;
-        }
-        self.at = Located::Directory(owner, set, number);
-        self.session
-            .locate(|p| pattern.push_directory(owner, set, number, p));
-        if step.op != ObjectOp::StatDir {
-            self.check_parent(row).await?;
-        }
-        let begun = self.context.start(row);
-        let result = match step.op {
-            ObjectOp::MakeDir => self.session.make_dir().await,
-            ObjectOp::RemoveDir => self.session.remove_dir().await,
-            _ => self.session.stat().await.map(|_| ()),
-        };
-        let went = self.finish(row, &begun, 0, result)?;
-        self.wait_after(begun.start).await?;
-        Ok(went)
-    }
-
-    /// Renames a directory to the name of the rank's preceding directory: see [`ObjectOp::RenameDir`].
-    async fn rename_directory(
-        &mut self,
-        row: u32,
-        owner: u32,
-        set: u32,
-        number: u64,
-    ) -> Result<bool, WorkerExit> {
-        let pattern = self.pattern;
-        let sets = pattern.sets_with_objects();
-        let StageWork::Objects(ObjectLoop {
-            rounds: Rounds::Count(each),
-            ..
-        }) = self.stage.work
-        else {
-            unreachable!("a stage on directories has a fixed number of rounds");
-        };
-        let push_first = |p: &mut Vec<u8>| {
-            pattern.push_directory(owner, sets.start, 0, p);
-            p.extend_from_slice(pattern_names::ROTATED_SUFFIX.as_bytes());
-        };
-        let is_last = set + 1 == sets.end && number + 1 == each;
-        self.at = Located::Directory(owner, set, number);
-        self.session.locate(|p| match (set == sets.start, number) {
-            (true, 0) => push_first(p),
-            (false, 0) => pattern.push_directory(owner, set - 1, each - 1, p),
-            _ => pattern.push_directory(owner, set, number - 1, p),
-        });
-        self.check_parent(row).await?;
-        self.session.set_destination();
-        self.session.locate(|p| match is_last {
-            true => push_first(p),
-            false => pattern.push_directory(owner, set, number, p),
-        });
-        self.check_parent(row).await?;
-        let begun = self.context.start(row);
-        let result = self.session.rename().await;
-        let went = self.finish(row, &begun, 0, result)?;
         self.wait_after(begun.start).await?;
         Ok(went)
     }
 
     /// Passes the path of the object of the next operation to the session.
     #[inline(always)]
-    pub(super) fn locate(&mut self, owner: u32, set: u32, number: u64) {
-        self.at = Located::Object(owner, set, number);
+    pub(super) fn locate(&mut self, op: ObjectOp, owner: u32, set: u32, number: u64) {
         let pattern = self.pattern;
-        self.session
-            .locate(|p| pattern.push_object(owner, set, number, p));
+        if op.is_on_directory() {
+            self.at = Located::Directory(owner, set, number);
+            self.session
+                .locate(|p| pattern.push_directory(owner, set, number, p));
+        } else {
+            self.at = Located::Object(owner, set, number);
+            self.session
+                .locate(|p| pattern.push_object(owner, set, number, p));
+        }
+    }
+
+    /// Passes both paths of a [`ObjectOp::RenameDir`] to the session.
+    async fn locate_rotation(
+        &mut self,
+        row: u32,
+        owner: u32,
+        set: u32,
+        number: u64,
+    ) -> Result<(), WorkerExit> {
+        let sets = self.pattern.sets_with_objects();
+        let last = self.pattern.objects - 1;
+        let to = match (number, set == sets.start) {
+            (0, true) => None,
+            (0, false) => Some((set - 1, last)),
+            _ => Some((set, number - 1)),
+        };
+        let is_last = set + 1 == sets.end && number == last;
+        self.locate_rotated(owner, to);
+        self.check_parent(row).await?;
+        self.session.set_destination();
+        self.locate_rotated(owner, (!is_last).then_some((set, number)));
+        self.check_parent(row).await
+    }
+
+    /// Passes the path of a directory, given by set and number, to the session; for `None`, the name that the first
+    /// directory has during the rotation.
+    fn locate_rotated(&mut self, owner: u32, directory: Option<(u32, u64)>) {
+        let pattern = self.pattern;
+        let (set, number) = directory.unwrap_or((pattern.sets_with_objects().start, 0));
+        self.session.locate(|p| {
+            pattern.push_directory(owner, set, number, p);
+            if directory.is_none() {
+                p.extend_from_slice(pattern_names::ROTATED_SUFFIX.as_bytes());
+            }
+        });
     }
 
     #[inline]
