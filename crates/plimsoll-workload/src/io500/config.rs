@@ -92,19 +92,19 @@ impl Config {
     /// IO500's checksum over all keys that have a value.
     #[must_use]
     pub fn hash(&self) -> PairHash {
-        self.hash_without("")
+        self.hash_without(None)
     }
 
     /// IO500's checksum in the versions from SC21 to SC24, which lack the section of the unscored reads.
     #[must_use]
     pub fn hash_until_sc24(&self) -> PairHash {
-        self.hash_without("ior-rnd4K-easy-read")
+        self.hash_without(Some("ior-rnd4K-easy-read"))
     }
 
-    fn hash_without(&self, left_out: &str) -> PairHash {
+    fn hash_without(&self, left_out: Option<&str>) -> PairHash {
         let mut hash = PairHash::default();
         for (at, section) in self.sections() {
-            if section.name == left_out {
+            if left_out == Some(section.name) {
                 continue;
             }
             for (key_at, key) in section.keys.iter().enumerate() {

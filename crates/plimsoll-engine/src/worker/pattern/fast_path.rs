@@ -67,7 +67,7 @@ impl<S: Session> Rank<'_, S> {
             }
             let (row, number) = (step.row.0, number + step.offset);
             self.locate(step.op, owner, set, number);
-            let size = self.pattern.object_size;
+            let (size, read) = (self.pattern.object_size, self.contents.found.len() as u64);
             let went = match step.op {
                 ObjectOp::MakeDir
                 | ObjectOp::StatDir
@@ -81,8 +81,7 @@ impl<S: Session> Rank<'_, S> {
                 ObjectOp::Read => {
                     let begun = self.context.start(row);
                     let result = self.read_now();
-                    let went =
-                        self.finish(row, &begun, self.contents.found.len() as u64, result)?;
+                    let went = self.finish(row, &begun, read, result)?;
                     if went && self.pattern.verify {
                         self.verify(row, owner, set, number)?;
                     }

@@ -236,7 +236,7 @@ impl<S: Session> Rank<'_, S> {
     ) -> Result<bool, WorkerExit> {
         let row = step.row.0;
         self.locate(step.op, owner, set, number);
-        let size = self.pattern.object_size;
+        let (size, read) = (self.pattern.object_size, self.contents.found.len() as u64);
         let (begun, went) = match step.op {
             ObjectOp::Stat | ObjectOp::StatDir => {
                 let begun = self.context.start(row);
@@ -247,7 +247,7 @@ impl<S: Session> Rank<'_, S> {
             ObjectOp::Read => {
                 let begun = self.context.start(row);
                 let result = self.read_object().await;
-                let went = self.finish(row, &begun, self.contents.found.len() as u64, result)?;
+                let went = self.finish(row, &begun, read, result)?;
                 if went && self.pattern.verify {
                     self.verify(row, owner, set, number)?;
                 }
